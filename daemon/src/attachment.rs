@@ -1,0 +1,162 @@
+//! What goes out to one client: a queue that a slow client cannot make grow without end.
+//! Lines are never dropped; terminal output may be, because a fresh screen can always take its place.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use shared::frame;
+use shared::message::OUTPUT;
+use tokio::sync::Notify;
+
+/// Taken for one write at a time, so that what is behind it can still be skipped.
+const WRITE_BYTES: usize = 64 << 10;
+
+enum Item {
+    Line(Vec<u8>),
+    Output(Vec<u8>),
+}
+
+#[derive(Default)]
+struct Queue {
+    items: VecDeque<Item>,
+    output_bytes: usize,
+    writing: bool,
+    closed: bool,
+    /// Told when everything has been written.
+    watcher: Option<Arc<Notify>>,
+}
+
+#[derive(Default)]
+pub struct Outbox {
+    queue: Mutex<Queue>,
+    filled: Notify,
+    closing: Notify,
+}
+
+impl Outbox {
+    fn queue(&self) -> std::sync::MutexGuard<'_, Queue> {
+        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub fn line(&self, value: &impl serde::Serialize) {
+        let Ok(mut bytes) = serde_json::to_vec(value) else { return };
+        bytes.push(b'\n');
+        self.queue().items.push_back(Item::Line(bytes));
+        self.filled.notify_one();
+    }
+
+    pub fn output(&self, bytes: &[u8]) {
+        if bytes.is_empty() {
+            return;
+        }
+        let mut queue = self.queue();
+        queue.output_bytes += bytes.len();
+        if let Some(Item::Output(last)) = queue.items.back_mut()
+            && last.len() + bytes.len() <= WRITE_BYTES
+        {
+            last.extend_from_slice(bytes);
+        } else {
+            for part in bytes.chunks(WRITE_BYTES) {
+                queue.items.push_back(Item::Output(part.to_vec()));
+            }
+        }
+        drop(queue);
+        self.filled.notify_one();
+    }
+
+    /// Output that is waiting to be written.
+    pub fn backlog(&self) -> usize {
+        self.queue().output_bytes
+    }
+
+    /// Forgets output that has not gone out yet.
+    pub fn skip_output(&self) {
+        let mut queue = self.queue();
+        queue.items.retain(|item| matches!(item, Item::Line(_)));
+        queue.output_bytes = 0;
+    }
+
+    pub fn is_drained(&self) -> bool {
+        let queue = self.queue();
+        queue.items.is_empty() && !queue.writing
+    }
+
+    /// From now on `watcher` is told each time the queue runs empty.
+    pub fn watch(&self, watcher: Arc<Notify>) {
+        self.queue().watcher = Some(watcher);
+    }
+
+    /// Nothing more will come: the writer ends once all is out.
+    pub fn close(&self) {
+        self.queue().closed = true;
+        self.filled.notify_one();
+        self.closing.notify_waiters();
+    }
+
+    /// Returns when nothing more can be told to this client.
+    pub async fn closed(&self) {
+        let closing = self.closing.notified();
+        tokio::pin!(closing);
+        // registered before looking, so that a close in between is not missed
+        closing.as_mut().enable();
+        if !self.queue().closed {
+            closing.await;
+        }
+    }
+
+    /// The next bytes to write to the socket; `None` when closed and empty.
+    pub async fn next(&self) -> Option<Vec<u8>> {
+        loop {
+            {
+                let mut queue = self.queue();
+                queue.writing = false;
+                if !queue.items.is_empty() {
+                    queue.writing = true;
+                    return Some(Self::take(&mut queue));
+                }
+                if let Some(watcher) = &queue.watcher {
+                    watcher.notify_one();
+                }
+                if queue.closed {
+                    return None;
+                }
+            }
+            self.filled.notified().await;
+        }
+    }
+
+    fn take(queue: &mut Queue) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        while bytes.len() < WRITE_BYTES {
+            match queue.items.pop_front() {
+                Some(Item::Line(line)) => bytes.extend_from_slice(&line),
+                Some(Item::Output(output)) => {
+                    queue.output_bytes -= output.len();
+                    frame::encode(OUTPUT, &output, &mut bytes);
+                }
+                None => break,
+            }
+        }
+        bytes
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn skipping_drops_output_but_no_line() {
+        let outbox = Outbox::default();
+        outbox.output(b"old");
+        outbox.line(&"kept");
+        outbox.output(&vec![b'x'; 200_000]);
+        assert_eq!(outbox.backlog(), 200_003);
+        outbox.skip_output();
+        assert_eq!(outbox.backlog(), 0);
+        outbox.output(b"new");
+        let bytes = Outbox::take(&mut outbox.queue());
+        assert_eq!(bytes, b"\"kept\"\n\x02\x03\0\0\0new");
+        assert!(outbox.queue().items.is_empty());
+    }
+}

@@ -1,0 +1,182 @@
+//! One client: hello, then calls and typed bytes in, answers, pushes and output out. No rules, no SQL.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use interprocess::local_socket::tokio::Stream;
+use shared::frame;
+use shared::message::{self, Answer, Failure, Hello, HelloLine, INPUT, MAX_LINE, Outcome, PROTOCOL, Push};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+
+use crate::attachment::Outbox;
+use crate::context::{Context, Stop};
+use crate::request::{self, Caller};
+
+/// A stranger that says nothing holds no place for longer.
+const HELLO_PATIENCE: Duration = Duration::from_secs(5);
+
+/// Room made for each read.
+const READ_BYTES: usize = 4 << 10;
+
+/// Calls of one client that are under way; more make it wait.
+const CALLS_AT_ONCE: usize = 64;
+
+pub async fn serve(context: Context, stream: Stream) {
+    context.clients.fetch_add(1, Ordering::Relaxed);
+    let stream = Arc::new(stream);
+    let outbox = Arc::new(Outbox::default());
+    let writer = tokio::spawn(write(Arc::clone(&stream), Arc::clone(&outbox)));
+    let caller = Arc::new(Caller::new(Arc::clone(&outbox)));
+    let mut reading =
+        Reading { context: Arc::clone(&context), stream, outbox: Arc::clone(&outbox), caller: Arc::clone(&caller), bytes: Vec::new() };
+    // a client leaving is not an error; a misbehaving one has been told why
+    let mut stop = context.stop.subscribe();
+    tokio::select! {
+        () = reading.run() => {}
+        _ = stop.wait_for(|stop| *stop != Stop::No) => {}
+    }
+    let restart = *context.stop.borrow() == Stop::Restart;
+    if *context.stop.borrow() != Stop::No {
+        outbox.line(&Push::Stopping { restart });
+    }
+    caller.leave().await;
+    outbox.close();
+    // a client that does not read its farewell is not waited for long
+    let _ = tokio::time::timeout(Duration::from_secs(2), writer).await;
+    context.clients.fetch_sub(1, Ordering::Relaxed);
+}
+
+async fn write(stream: Arc<Stream>, outbox: Arc<Outbox>) {
+    let mut stream = &*stream;
+    while let Some(bytes) = outbox.next().await {
+        if stream.write_all(&bytes).await.is_err() {
+            return;
+        }
+    }
+}
+
+struct Reading {
+    context: Context,
+    stream: Arc<Stream>,
+    outbox: Arc<Outbox>,
+    caller: Arc<Caller>,
+    bytes: Vec<u8>,
+}
+
+/// What the next bytes of a client are.
+enum Part {
+    Line(Vec<u8>),
+    Input(Vec<u8>),
+}
+
+impl Reading {
+    async fn run(&mut self) {
+        match tokio::time::timeout(HELLO_PATIENCE, self.hello()).await {
+            Ok(true) => {}
+            Ok(false) => return,
+            Err(_) => return self.refuse(0, Failure::usage("no hello within 5 seconds: start with {\"hello\":{…}}")),
+        }
+        let places = Arc::new(tokio::sync::Semaphore::new(CALLS_AT_ONCE));
+        loop {
+            match self.part().await {
+                Ok(Some(Part::Input(bytes))) => self.caller.input(bytes).await,
+                Ok(Some(Part::Line(line))) => match message::parse_call(&line) {
+                    Ok(call) => {
+                        let Ok(place) = Arc::clone(&places).acquire_owned().await else { return };
+                        let (context, caller, outbox) = (Arc::clone(&self.context), Arc::clone(&self.caller), Arc::clone(&self.outbox));
+                        // what follows an attach is about it, so that one is answered before anything else is read
+                        let in_order = request::is_in_order(&call.request);
+                        let work = async move {
+                            let id = call.id;
+                            let outcome = match request::perform(&context, &caller, id, call.request).await {
+                                Ok(Some(value)) => Outcome::Ok(value),
+                                // answered already
+                                Ok(None) => return,
+                                Err(failure) => Outcome::Failure(failure),
+                            };
+                            outbox.line(&Answer { id, outcome });
+                            drop(place);
+                        };
+                        if in_order {
+                            work.await;
+                        } else {
+                            tokio::spawn(work);
+                        }
+                    }
+                    Err((id, failure)) => self.refuse(id, failure),
+                },
+                Ok(None) => return,
+                Err(failure) => return self.refuse(0, failure),
+            }
+        }
+    }
+
+    fn refuse(&self, id: u64, failure: Failure) {
+        self.outbox.line(&Answer { id, outcome: Outcome::Failure(failure) });
+    }
+
+    /// Both sides say their versions first; the client decides what to do about a difference.
+    async fn hello(&mut self) -> bool {
+        let line = match self.part().await {
+            Ok(Some(Part::Line(line))) => line,
+            Ok(None) => return false,
+            Ok(Some(Part::Input(_))) | Err(_) => {
+                self.refuse(0, Failure::usage("this is the socket of sessions-tui: start with {\"hello\":{…}}"));
+                return false;
+            }
+        };
+        match serde_json::from_slice::<HelloLine>(&line) {
+            Ok(_) => {
+                let hello = Hello { protocol: PROTOCOL, version: shared::VERSION.to_owned(), pid: std::process::id() };
+                self.outbox.line(&HelloLine { hello });
+                true
+            }
+            Err(error) => {
+                self.refuse(0, Failure::usage(format!("the first line must be a hello: {error}")));
+                false
+            }
+        }
+    }
+
+    /// The next line or frame; `None` when the client has gone.
+    async fn part(&mut self) -> Result<Option<Part>, Failure> {
+        loop {
+            if let Some(part) = self.complete()? {
+                return Ok(Some(part));
+            }
+            // read into the buffer itself: a chunk on the stack would be part of every waiting task
+            self.bytes.reserve(READ_BYTES);
+            match (&*self.stream).read_buf(&mut self.bytes).await {
+                Ok(0) | Err(_) => return Ok(None),
+                Ok(_) => {}
+            }
+        }
+    }
+
+    fn complete(&mut self) -> Result<Option<Part>, Failure> {
+        let Some(first) = self.bytes.first() else { return Ok(None) };
+        if *first == b'{' {
+            let Some(end) = self.bytes.iter().position(|byte| *byte == b'\n') else {
+                if self.bytes.len() > MAX_LINE {
+                    return Err(Failure::usage(format!("a line is longer than {MAX_LINE} bytes")));
+                }
+                return Ok(None);
+            };
+            let line = self.bytes.drain(..=end).collect();
+            return Ok(Some(Part::Line(line)));
+        }
+        if *first != INPUT {
+            return Err(Failure::usage("neither a JSON line nor a frame of input"));
+        }
+        match frame::decode(&self.bytes) {
+            Ok(Some(frame)) => {
+                let (input, size) = (frame.payload.to_vec(), frame.size);
+                self.bytes.drain(..size);
+                Ok(Some(Part::Input(input)))
+            }
+            Ok(None) => Ok(None),
+            Err(error) => Err(Failure::usage(error.to_string())),
+        }
+    }
+}

@@ -1,0 +1,49 @@
+//! Folders of ours: made 0700, and refused when they are somebody else's.
+
+use std::io;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
+use std::path::Path;
+
+/// Makes the folder if it is missing, and makes sure that only this user can look into it.
+pub fn private_dir(path: &Path) -> io::Result<()> {
+    std::fs::DirBuilder::new()
+        .recursive(true)
+        .mode(0o700)
+        .create(path)
+        .map_err(|error| io::Error::new(error.kind(), format!("cannot make the folder {}: {error}", path.display())))?;
+    let refuse = |why: &str| Err(io::Error::new(io::ErrorKind::PermissionDenied, format!("{} {why}", path.display())));
+    let meta = std::fs::symlink_metadata(path)?;
+    if meta.file_type().is_symlink() {
+        return refuse("is a link: point SESSIONS_ROOT or the XDG variable at the folder itself");
+    }
+    if !meta.is_dir() {
+        return refuse("is not a folder");
+    }
+    if meta.uid() != rustix::process::geteuid().as_raw() {
+        return refuse("belongs to another user");
+    }
+    if meta.permissions().mode() & 0o077 != 0 {
+        // ours, but open to others: an earlier umask, or a restore from a backup
+        std::fs::set_permissions(path, PermissionsExt::from_mode(0o700))?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn folders_are_private_and_never_links_or_files() {
+        let dir = tempfile::tempdir().expect("a folder");
+        let path = dir.path().join("a/b");
+        private_dir(&path).expect("makes it");
+        assert_eq!(std::fs::metadata(&path).expect("there").permissions().mode() & 0o777, 0o700);
+        let link = dir.path().join("link");
+        std::os::unix::fs::symlink(&path, &link).expect("links");
+        assert!(private_dir(&link).expect_err("a link").to_string().contains("is a link"));
+        let file = dir.path().join("file");
+        std::fs::write(&file, "").expect("writes");
+        assert!(private_dir(&file.join("x")).is_err());
+    }
+}

@@ -1,0 +1,663 @@
+//! The holder itself: one thread, `poll`, fixed buffers. Reads the PTY, appends, tells the daemon where the recording ends.
+//! It parses nothing, waits for nobody, and ends only with its program or on request. No unwrap, no expect.
+
+use std::io::{self, Read, Write};
+use std::os::fd::{AsFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::{Signal, WaitOptions};
+use shared::id::Offset;
+use shared::runtime::ExitStatus;
+use shared::screen::Size;
+use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGQUIT, SIGTERM};
+
+use super::pty::{self, Pty};
+use super::tree;
+use super::wire::{Greeting, INPUT_STEP, News, Order, Start, VERSION};
+use crate::recording::{Writer, encode_exit, encode_size, kind};
+
+/// One turn's worth of output: eight full reads of a PTY, which gives 4 KiB at a time.
+const READ_BUFFER: usize = 32 << 10;
+
+/// Connections that have not said hello yet; a further one takes the place of the oldest.
+const MAX_STRANGERS: usize = 4;
+
+/// A link that does not read is given at most this much unrecorded output.
+const MAX_LINK_BACKLOG: usize = 256 << 10;
+
+/// A full disk is tried again this often, when there is something to write.
+const RETRY: Duration = Duration::from_secs(1);
+
+/// After the program's exit its last bytes are waited for this long when others hold the terminal open.
+const LAST_BYTES_MS: i64 = 20;
+
+/// On SIGTERM (a logout, a shutdown) the program gets this long to end by itself.
+const SHUTDOWN_GRACE: Duration = Duration::from_secs(5);
+
+/// Runs until the program and everything it left behind are gone. Descriptor 0 is the daemon that started us.
+pub fn run() -> io::Result<()> {
+    #[expect(unsafe_code, reason = "descriptor 0 is handed to us by the daemon's spawn")]
+    // SAFETY: descriptor 0 is open (the daemon passes one end of a socket pair as standard input) and nothing else here uses it.
+    let mut link = unsafe { UnixStream::from(OwnedFd::from_raw_fd(0)) };
+    // our own session: no terminal's hang-up and no group kill of the daemon's reaches us
+    let _ = rustix::process::setsid();
+    #[cfg(target_os = "linux")]
+    let _ = rustix::process::set_child_subreaper(rustix::process::Pid::from_raw(1));
+    let (signals, signal_end) = UnixStream::pair()?;
+    signals.set_nonblocking(true)?;
+    // handlers, not "ignore": exec resets handlers, so the program gets clean signals
+    for signal in [SIGCHLD, SIGTERM] {
+        signal_hook::low_level::pipe::register(signal, signal_end.try_clone()?)?;
+    }
+    let ignored = std::sync::Arc::new(std::sync::atomic::AtomicBool::new(false));
+    for signal in [SIGHUP, SIGINT, SIGQUIT] {
+        signal_hook::flag::register(signal, std::sync::Arc::clone(&ignored))?;
+    }
+    let asked_to_end = std::sync::Arc::new(std::sync::atomic::AtomicBool::new(false));
+    signal_hook::flag::register(SIGTERM, std::sync::Arc::clone(&asked_to_end))?;
+
+    let start = read_start(&mut link)?;
+    let socket = start.socket.clone();
+    let mut holder = match Holder::start(start, link, signals) {
+        Ok(holder) => holder,
+        Err((mut link, why)) => {
+            let mut bytes = Vec::new();
+            News::Refused(why).encode(&mut bytes);
+            let _ = std::fs::remove_file(&socket);
+            return link.write_all(&bytes);
+        }
+    };
+    holder.greet();
+    while holder.turn(&asked_to_end)? {}
+    holder.say_the_rest();
+    let _ = std::fs::remove_file(&socket);
+    Ok(())
+}
+
+/// The first order must be the start; a daemon that dies before sending it leaves nothing behind.
+fn read_start(link: &mut UnixStream) -> io::Result<Start> {
+    let mut bytes = Vec::new();
+    let mut chunk = [0; 4096];
+    loop {
+        let n = link.read(&mut chunk)?;
+        if n == 0 {
+            return Err(io::Error::from(io::ErrorKind::UnexpectedEof));
+        }
+        bytes.extend_from_slice(chunk.get(..n).unwrap_or_default());
+        match Order::decode(&bytes) {
+            Ok(Some((Order::Start(start), _))) => return Ok(start),
+            Ok(None) => {}
+            _ => return Err(io::Error::from(io::ErrorKind::InvalidData)),
+        }
+    }
+}
+
+/// A connection with what has arrived and what is still to be sent.
+struct Peer {
+    stream: UnixStream,
+    arrived: Vec<u8>,
+    outgoing: Vec<u8>,
+}
+
+impl Peer {
+    fn new(stream: UnixStream) -> io::Result<Self> {
+        stream.set_nonblocking(true)?;
+        Ok(Self { stream, arrived: Vec::new(), outgoing: Vec::new() })
+    }
+
+    /// Reads what is there; an error or end means the peer is gone.
+    fn receive(&mut self) -> io::Result<()> {
+        let mut chunk = [0; 4096];
+        match self.stream.read(&mut chunk) {
+            Ok(0) => Err(io::Error::from(io::ErrorKind::UnexpectedEof)),
+            Ok(n) => {
+                self.arrived.extend_from_slice(chunk.get(..n).unwrap_or_default());
+                Ok(())
+            }
+            Err(error) if would_block(&error) => Ok(()),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn next_order(&mut self) -> io::Result<Option<Order>> {
+        match Order::decode(&self.arrived) {
+            Ok(Some((order, size))) => {
+                self.arrived.drain(..size);
+                if self.arrived.is_empty() {
+                    self.arrived = Vec::new();
+                }
+                Ok(Some(order))
+            }
+            Ok(None) => Ok(None),
+            Err(_) => Err(io::Error::from(io::ErrorKind::InvalidData)),
+        }
+    }
+
+    fn send(&mut self) -> io::Result<()> {
+        while !self.outgoing.is_empty() {
+            match self.stream.write(&self.outgoing) {
+                Ok(n) => {
+                    self.outgoing.drain(..n);
+                }
+                Err(error) if would_block(&error) => return Ok(()),
+                Err(error) => return Err(error),
+            }
+        }
+        if self.outgoing.capacity() > READ_BUFFER {
+            self.outgoing = Vec::new();
+        }
+        Ok(())
+    }
+}
+
+fn would_block(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted)
+}
+
+/// The recording, or the reason why there is none now.
+enum Recorder {
+    Recording(Writer),
+    Suspended { writer: Option<Writer>, why: String, lost: u64, retry_at: Instant },
+}
+
+struct Holder {
+    runtime: String,
+    began: Instant,
+    size: Size,
+    pty: Option<Pty>,
+    child: u32,
+    exit: Option<ExitStatus>,
+    recorder: Recorder,
+    listener: UnixListener,
+    signals: UnixStream,
+    daemon: Option<Peer>,
+    strangers: Vec<Peer>,
+    /// The daemon has not been told the present end yet.
+    end_due: bool,
+    input: Vec<u8>,
+    taken: u64,
+    told_taken: u64,
+    answered: Offset,
+    kill_at: Option<Instant>,
+    buffer: Box<[u8]>,
+}
+
+impl Holder {
+    fn start(start: Start, link: UnixStream, signals: UnixStream) -> Result<Self, (UnixStream, String)> {
+        match Self::prepare(start, signals) {
+            Ok(mut holder) => match Peer::new(link) {
+                Ok(peer) => {
+                    holder.daemon = Some(peer);
+                    Ok(holder)
+                }
+                Err(error) => {
+                    tree::signal_group(holder.child, Signal::KILL);
+                    Err((holder.signals, error.to_string()))
+                }
+            },
+            Err(why) => Err((link, why)),
+        }
+    }
+
+    fn prepare(start: Start, signals: UnixStream) -> Result<Self, String> {
+        let _ = std::fs::remove_file(&start.socket);
+        let listener = UnixListener::bind(&start.socket)
+            .and_then(|listener| {
+                std::fs::set_permissions(&start.socket, PermissionsExt::from_mode(0o600))?;
+                listener.set_nonblocking(true)?;
+                Ok(listener)
+            })
+            .map_err(|error| format!("the holder's socket: {error}"))?;
+        let began_at = jiff::Timestamp::now().as_microsecond();
+        let began = Instant::now();
+        let recorder = match Writer::create(Path::new(&start.recording), start.runtime.clone(), began_at, start.size, start.max_bytes) {
+            Ok(writer) => Recorder::Recording(writer),
+            Err(error) => Recorder::Suspended { writer: None, why: error.to_string(), lost: 0, retry_at: Instant::now() },
+        };
+        let pty = pty::open(start.size).map_err(|error| format!("no terminal could be had: {error}"))?;
+        let child = pty::start(&pty, &start.argv, &start.cwd, &start.env).map_err(|error| describe(&start, &error))?;
+        Ok(Self {
+            runtime: start.runtime,
+            began,
+            size: start.size,
+            pty: Some(pty),
+            child,
+            exit: None,
+            recorder,
+            listener,
+            signals,
+            daemon: None,
+            strangers: Vec::new(),
+            end_due: false,
+            input: Vec::new(),
+            taken: 0,
+            told_taken: 0,
+            answered: 0,
+            kill_at: None,
+            buffer: vec![0; READ_BUFFER].into_boxed_slice(),
+        })
+    }
+
+    /// Waits for something and deals with it; `false` when everything is over.
+    fn turn(&mut self, asked_to_end: &std::sync::atomic::AtomicBool) -> io::Result<bool> {
+        let ready = self.wait()?;
+        if ready.signals {
+            let mut drain = [0; 64];
+            while matches!((&self.signals).read(&mut drain), Ok(n) if n > 0) {}
+            if asked_to_end.swap(false, std::sync::atomic::Ordering::Relaxed) {
+                self.terminate(SHUTDOWN_GRACE);
+            }
+        }
+        if ready.terminal {
+            self.read_terminal();
+        }
+        if ready.daemon {
+            self.hear_daemon();
+        }
+        if ready.knock {
+            self.accept();
+        }
+        self.hear_strangers(&ready.strangers);
+        self.give_input();
+        if ready.signals && !self.reap() {
+            return Ok(false);
+        }
+        if self.kill_at.is_some_and(|at| Instant::now() >= at) {
+            for pid in tree::descendants(std::process::id()) {
+                tree::signal(pid, Signal::KILL);
+            }
+            tree::signal_group(self.child, Signal::KILL);
+            // anything forked meanwhile goes in the next sweep
+            self.kill_at = Some(Instant::now() + Duration::from_millis(50));
+        }
+        self.tell_end();
+        Ok(true)
+    }
+
+    fn wait(&self) -> io::Result<Ready> {
+        let readable = PollFlags::IN;
+        let mut fds = vec![PollFd::new(&self.signals, readable), PollFd::new(&self.listener, readable)];
+        let terminal = self.pty.as_ref().map(|pty| {
+            let flags = if self.input.is_empty() { readable } else { readable | PollFlags::OUT };
+            fds.push(PollFd::new(&pty.master, flags));
+            fds.len() - 1
+        });
+        let daemon = self.daemon.as_ref().map(|peer| {
+            let flags = if peer.outgoing.is_empty() { readable } else { readable | PollFlags::OUT };
+            fds.push(PollFd::new(&peer.stream, flags));
+            fds.len() - 1
+        });
+        let first_stranger = fds.len();
+        fds.extend(self.strangers.iter().map(|peer| PollFd::new(&peer.stream, readable)));
+        let timeout = self.kill_at.map(|at| {
+            let left = at.saturating_duration_since(Instant::now());
+            Timespec { tv_sec: left.as_secs() as i64, tv_nsec: i64::from(left.subsec_nanos()) }
+        });
+        match poll(&mut fds, timeout.as_ref()) {
+            Ok(_) | Err(rustix::io::Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+        let fired = |index: usize| fds.get(index).is_some_and(|fd| !fd.revents().is_empty());
+        Ok(Ready {
+            signals: fired(0),
+            knock: fired(1),
+            terminal: terminal.is_some_and(fired),
+            daemon: daemon.is_some_and(fired),
+            strangers: (first_stranger..fds.len()).map(fired).collect(),
+        })
+    }
+
+    fn time(&self) -> u64 {
+        self.began.elapsed().as_micros() as u64
+    }
+
+    /// Takes what the program said and records it. Never waits for anyone.
+    fn read_terminal(&mut self) {
+        let mut buffer = std::mem::take(&mut self.buffer);
+        let mut filled = 0;
+        if let Some(pty) = &self.pty {
+            while let Some(free) = buffer.get_mut(filled..).filter(|free| !free.is_empty()) {
+                match rustix::io::read(&pty.master, free) {
+                    Ok(0) | Err(_) => break,
+                    Ok(n) => filled += n,
+                }
+            }
+        }
+        if let Some(bytes) = buffer.get(..filled).filter(|bytes| !bytes.is_empty()) {
+            self.record(kind::OUTPUT, bytes);
+        }
+        self.buffer = buffer;
+    }
+
+    /// Appends a frame, or says why nothing is recorded now and goes on without.
+    fn record(&mut self, frame_kind: u8, body: &[u8]) {
+        let (time, size) = (self.time(), self.size);
+        let output = if frame_kind == kind::OUTPUT { body.len() as u64 } else { 0 };
+        match &mut self.recorder {
+            Recorder::Recording(writer) => match writer.append(frame_kind, time, size, body) {
+                Ok(()) => self.end_due = true,
+                Err(error) => self.suspend(&error, frame_kind, body),
+            },
+            Recorder::Suspended { writer, lost, retry_at, .. } => {
+                let gap = lost.to_le_bytes();
+                let now = Instant::now();
+                let resumed = now >= *retry_at
+                    && writer.as_mut().is_some_and(|writer| {
+                        writer.append(kind::GAP, time, size, &gap).and_then(|()| writer.append(frame_kind, time, size, body)).is_ok()
+                    });
+                if resumed {
+                    if let Some(writer) = writer.take() {
+                        self.recorder = Recorder::Recording(writer);
+                    }
+                    self.end_due = true;
+                    self.say(&News::Suspended(String::new()));
+                } else {
+                    if now >= *retry_at {
+                        *retry_at = now + RETRY;
+                    }
+                    *lost += output;
+                    self.show_unrecorded(frame_kind, body);
+                }
+            }
+        }
+    }
+
+    fn suspend(&mut self, error: &io::Error, frame_kind: u8, body: &[u8]) {
+        let why = error.to_string();
+        let lost = if frame_kind == kind::OUTPUT { body.len() as u64 } else { 0 };
+        let suspended = Recorder::Suspended { writer: None, why: why.clone(), lost, retry_at: Instant::now() + RETRY };
+        if let Recorder::Recording(working) = std::mem::replace(&mut self.recorder, suspended)
+            && let Recorder::Suspended { writer, .. } = &mut self.recorder
+        {
+            *writer = Some(working);
+        }
+        self.say(&News::Suspended(why));
+        self.show_unrecorded(frame_kind, body);
+    }
+
+    /// The user still sees what is not recorded.
+    fn show_unrecorded(&mut self, frame_kind: u8, body: &[u8]) {
+        let has_room = self.daemon.as_ref().is_some_and(|peer| peer.outgoing.len() < MAX_LINK_BACKLOG);
+        if frame_kind == kind::OUTPUT && has_room {
+            self.say(&News::Unrecorded(body.to_vec()));
+        }
+    }
+
+    fn end(&self) -> Offset {
+        match &self.recorder {
+            Recorder::Recording(writer) | Recorder::Suspended { writer: Some(writer), .. } => writer.end(),
+            Recorder::Suspended { writer: None, .. } => 0,
+        }
+    }
+
+    /// Queues a message for the daemon, if one is listening.
+    fn say(&mut self, news: &News) {
+        if let Some(peer) = &mut self.daemon {
+            news.encode(&mut peer.outgoing);
+            if peer.send().is_err() {
+                self.daemon = None;
+            }
+        }
+    }
+
+    /// Tells the end once the link has room: a busy daemon hears only the latest, which is all it needs.
+    fn tell_end(&mut self) {
+        if let Some(peer) = &mut self.daemon
+            && peer.send().is_err()
+        {
+            self.daemon = None;
+        }
+        if self.end_due && self.daemon.as_ref().is_some_and(|peer| peer.outgoing.is_empty()) {
+            self.end_due = false;
+            self.say(&News::End(self.end()));
+        }
+    }
+
+    fn greet(&mut self) {
+        let greeting = Greeting {
+            runtime: self.runtime.clone(),
+            pid: std::process::id(),
+            child: self.child,
+            size: self.size,
+            end: self.end(),
+            answered: self.answered,
+            suspended: match &self.recorder {
+                Recorder::Recording(_) => None,
+                Recorder::Suspended { why, .. } => Some(why.clone()),
+            },
+            exit: self.exit,
+        };
+        self.say(&News::Greeting(VERSION, Some(greeting)));
+    }
+
+    fn accept(&mut self) {
+        while let Ok((stream, _)) = self.listener.accept() {
+            if !is_same_user(stream.as_fd()) {
+                continue;
+            }
+            if let Ok(peer) = Peer::new(stream) {
+                if self.strangers.len() >= MAX_STRANGERS {
+                    self.strangers.remove(0);
+                }
+                self.strangers.push(peer);
+            }
+        }
+    }
+
+    /// A stranger becomes the daemon by a proper hello; anything else closes it.
+    fn hear_strangers(&mut self, ready: &[bool]) {
+        let mut waiting = Vec::new();
+        for (index, mut peer) in std::mem::take(&mut self.strangers).into_iter().enumerate() {
+            if !ready.get(index).copied().unwrap_or(false) {
+                waiting.push(peer);
+                continue;
+            }
+            if peer.receive().is_err() {
+                continue;
+            }
+            match peer.next_order() {
+                Ok(Some(Order::Hello(_))) => {
+                    // unsent input of the daemon before was never acknowledged to anyone
+                    self.daemon = Some(peer);
+                    self.taken = 0;
+                    self.told_taken = 0;
+                    self.input = Vec::new();
+                    self.greet();
+                    self.obey();
+                }
+                Ok(None) => waiting.push(peer),
+                _ => {}
+            }
+        }
+        self.strangers = waiting;
+    }
+
+    fn hear_daemon(&mut self) {
+        if let Some(peer) = &mut self.daemon
+            && peer.receive().is_err()
+        {
+            self.daemon = None;
+        }
+        self.obey();
+    }
+
+    fn obey(&mut self) {
+        loop {
+            let order = match self.daemon.as_mut().map(Peer::next_order) {
+                Some(Ok(Some(order))) => order,
+                Some(Ok(None)) | None => return,
+                Some(Err(_)) => {
+                    self.daemon = None;
+                    return;
+                }
+            };
+            match order {
+                Order::Input(bytes) => self.input.extend_from_slice(&bytes),
+                Order::Resize(size) => self.resize(size),
+                Order::Answer(offset, bytes) => {
+                    if offset > self.answered {
+                        self.answered = offset;
+                        self.input.extend_from_slice(&bytes);
+                        // not typed input: it does not count against the daemon's window
+                        self.taken = self.taken.wrapping_sub(bytes.len() as u64);
+                    }
+                }
+                Order::Terminate(grace) => self.terminate(Duration::from_millis(u64::from(grace))),
+                Order::Hello(_) => self.greet(),
+                Order::Start(_) | Order::Unknown => {}
+            }
+        }
+    }
+
+    fn resize(&mut self, size: Size) {
+        if size == self.size || size.cols == 0 || size.rows == 0 {
+            return;
+        }
+        self.size = size;
+        // recorded first: what the program draws for the new size comes after it
+        self.record(kind::RESIZE, &encode_size(size));
+        if let Some(pty) = &self.pty {
+            let _ = pty::resize(&pty.master, size);
+        }
+    }
+
+    /// As when a terminal window is closed; whatever is left at the deadline is killed.
+    fn terminate(&mut self, grace: Duration) {
+        if self.exit.is_none() {
+            tree::signal_group(self.child, Signal::HUP);
+            tree::signal_group(self.child, Signal::CONT);
+            if let Some(pty) = &self.pty
+                && let Ok(group) = rustix::termios::tcgetpgrp(&pty.master)
+            {
+                let _ = rustix::process::kill_process_group(group, Signal::HUP);
+                let _ = rustix::process::kill_process_group(group, Signal::CONT);
+            }
+        } else {
+            for pid in tree::descendants(std::process::id()) {
+                tree::signal(pid, Signal::HUP);
+                tree::signal(pid, Signal::TERM);
+            }
+        }
+        self.kill_at = Some(Instant::now() + grace);
+    }
+
+    fn give_input(&mut self) {
+        let Some(pty) = &self.pty else {
+            self.input.clear();
+            return;
+        };
+        let mut given = 0;
+        while let Some(rest) = self.input.get(given..).filter(|rest| !rest.is_empty()) {
+            match rustix::io::write(&pty.master, rest) {
+                Ok(n) if n > 0 => given += n,
+                _ => break,
+            }
+        }
+        if given == 0 {
+            return;
+        }
+        self.input.drain(..given);
+        if self.input.is_empty() && self.input.capacity() > READ_BUFFER {
+            self.input = Vec::new();
+        }
+        self.taken = self.taken.wrapping_add(given as u64);
+        if self.taken.wrapping_sub(self.told_taken) as i64 >= INPUT_STEP as i64 {
+            self.told_taken = self.taken;
+            self.say(&News::Taken(self.taken));
+        }
+    }
+
+    /// Collects ended children; `false` when the program and all it left behind are gone.
+    fn reap(&mut self) -> bool {
+        loop {
+            match rustix::process::wait(WaitOptions::NOHANG) {
+                Ok(Some((pid, status))) => {
+                    if pid.as_raw_nonzero().get().unsigned_abs() == self.child && self.exit.is_none() {
+                        let status = match (status.exit_status(), status.terminating_signal()) {
+                            (Some(code), _) => ExitStatus::Code(code),
+                            (None, Some(signal)) => ExitStatus::Signal(signal),
+                            (None, None) => continue,
+                        };
+                        self.program_ended(status);
+                    }
+                }
+                Ok(None) => return true,
+                // no children at all
+                Err(_) => return false,
+            }
+        }
+    }
+
+    fn program_ended(&mut self, status: ExitStatus) {
+        // with our own copy closed, the end of the output can be seen
+        if let Some(pty) = &mut self.pty {
+            pty.slave = None;
+        }
+        loop {
+            let before = self.end();
+            self.read_terminal();
+            let Some(pty) = &self.pty else { break };
+            let mut fds = [PollFd::new(&pty.master, PollFlags::IN)];
+            let wait = Timespec { tv_sec: 0, tv_nsec: LAST_BYTES_MS * 1_000_000 };
+            let more = poll(&mut fds, Some(&wait)).unwrap_or(0) > 0 && fds[0].revents().contains(PollFlags::IN);
+            if !more && self.end() == before {
+                break;
+            }
+        }
+        self.exit = Some(status);
+        self.record(kind::EXIT, &encode_exit(status));
+        self.tell_end();
+        self.say(&News::Exit(status));
+        self.pty = None;
+    }
+
+    /// The program is gone: the daemon still gets what is queued, for a moment.
+    fn say_the_rest(&mut self) {
+        self.tell_end();
+        let deadline = Instant::now() + RETRY;
+        while let Some(peer) = &mut self.daemon {
+            if peer.send().is_err() || (peer.outgoing.is_empty() && !self.end_due) || Instant::now() >= deadline {
+                return;
+            }
+            let mut fds = [PollFd::new(&peer.stream, PollFlags::OUT)];
+            let wait = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
+            let _ = poll(&mut fds, Some(&wait));
+            self.tell_end();
+        }
+    }
+}
+
+struct Ready {
+    signals: bool,
+    knock: bool,
+    terminal: bool,
+    daemon: bool,
+    strangers: Vec<bool>,
+}
+
+/// Says what could not be started, in the words of the system.
+fn describe(start: &Start, error: &io::Error) -> String {
+    let program = start.argv.first().map_or("", String::as_str);
+    if !Path::new(&start.cwd).is_dir() {
+        return format!("cannot start in {}: it is not a folder any more", start.cwd);
+    }
+    match error.kind() {
+        io::ErrorKind::NotFound => format!("cannot start {program}: no such program"),
+        _ => format!("cannot start {program}: {error}"),
+    }
+}
+
+#[cfg(target_os = "linux")]
+fn is_same_user(socket: BorrowedFd<'_>) -> bool {
+    rustix::net::sockopt::socket_peercred(socket).is_ok_and(|peer| peer.uid == rustix::process::geteuid())
+}
+
+/// Elsewhere the folder's permissions (0700) are the check.
+#[cfg(not(target_os = "linux"))]
+fn is_same_user(_: BorrowedFd<'_>) -> bool {
+    true
+}

@@ -1,0 +1,96 @@
+//! Which processes belong to a runtime, and ending them. Linux reads /proc; elsewhere only process groups are known.
+
+use std::collections::{HashMap, HashSet};
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal};
+
+/// Every process whose chain of parents leads to `root`.
+pub fn descendants(root: u32) -> Vec<u32> {
+    let mut children: HashMap<u32, Vec<u32>> = HashMap::new();
+    for pid in pids() {
+        if let Some(parent) = parent_of(pid) {
+            children.entry(parent).or_default().push(pid);
+        }
+    }
+    let mut found = Vec::new();
+    let mut seen = HashSet::from([root]);
+    let mut open = vec![root];
+    while let Some(pid) = open.pop() {
+        for child in children.get(&pid).into_iter().flatten() {
+            if seen.insert(*child) {
+                found.push(*child);
+                open.push(*child);
+            }
+        }
+    }
+    found
+}
+
+/// Processes of this user that were started with this variable in their environment, whoever is their parent now.
+pub fn marked(variable: &str, value: &str) -> Vec<u32> {
+    let wanted = format!("{variable}={value}");
+    pids()
+        .into_iter()
+        .filter(|pid| {
+            std::fs::read(format!("/proc/{pid}/environ"))
+                .is_ok_and(|environ| environ.split(|byte| *byte == 0).any(|entry| entry == wanted.as_bytes()))
+        })
+        .collect()
+}
+
+/// Hangs up every marked process, and kills those that are still there after `grace`. Gives how many there were.
+pub fn end_marked(variable: &str, value: &str, grace: Duration) -> usize {
+    let found = marked(variable, value);
+    for pid in &found {
+        signal(*pid, Signal::HUP);
+        signal(*pid, Signal::CONT);
+        signal(*pid, Signal::TERM);
+    }
+    let deadline = Instant::now() + grace;
+    loop {
+        let left = marked(variable, value);
+        if left.is_empty() {
+            return found.len();
+        }
+        if Instant::now() >= deadline {
+            for pid in left {
+                signal(pid, Signal::KILL);
+            }
+        }
+        std::thread::sleep(Duration::from_millis(20));
+        if Instant::now() >= deadline + grace {
+            return found.len();
+        }
+    }
+}
+
+pub fn signal(pid: u32, signal: Signal) {
+    if let Some(pid) = i32::try_from(pid).ok().and_then(Pid::from_raw) {
+        // gone already is what we want
+        let _ = rustix::process::kill_process(pid, signal);
+    }
+}
+
+pub fn signal_group(leader: u32, signal: Signal) {
+    if let Some(pid) = i32::try_from(leader).ok().and_then(Pid::from_raw) {
+        let _ = rustix::process::kill_process_group(pid, signal);
+    }
+}
+
+fn pids() -> Vec<u32> {
+    std::fs::read_dir("/proc")
+        .map(|entries| entries.filter_map(Result::ok).filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect())
+        .unwrap_or_default()
+}
+
+/// Field 4 of stat; the name before it is in parentheses and may hold anything. A zombie is nobody's descendant.
+fn parent_of(pid: u32) -> Option<u32> {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    let mut fields = stat.rsplit_once(") ")?.1.split(' ');
+    let state = fields.next()?;
+    if state == "Z" {
+        return None;
+    }
+    fields.next()?.parse().ok()
+}

@@ -1,0 +1,224 @@
+//! The holder's protocol: tiny and frozen, because old holders live on under new daemons.
+//! Frames of `shared::frame`; kinds are only ever added, and an unknown kind is passed over.
+
+use serde::{Deserialize, Serialize};
+use shared::frame;
+use shared::id::Offset;
+use shared::runtime::ExitStatus;
+use shared::screen::Size;
+
+use crate::recording::{decode_exit, decode_size, encode_exit, encode_size};
+
+/// Raised only when an older daemon must not talk to a newer holder at all.
+pub const VERSION: u8 = 1;
+
+/// Bytes of input the daemon may have under way that the holder has not said it has taken.
+pub const INPUT_WINDOW: u64 = 64 << 10;
+
+/// The holder says what it has taken each time this much has gone to the program.
+pub const INPUT_STEP: u64 = 16 << 10;
+
+mod kind {
+    // daemon to holder
+    pub const START: u8 = 1;
+    pub const HELLO: u8 = 2;
+    pub const INPUT: u8 = 3;
+    pub const RESIZE: u8 = 4;
+    pub const ANSWER: u8 = 5;
+    pub const TERMINATE: u8 = 6;
+    // holder to daemon
+    pub const GREETING: u8 = 64;
+    pub const END: u8 = 65;
+    pub const EXIT: u8 = 66;
+    pub const REFUSED: u8 = 67;
+    pub const SUSPENDED: u8 = 68;
+    pub const UNRECORDED: u8 = 69;
+    pub const TAKEN: u8 = 70;
+}
+
+/// Everything a holder needs to know; sent once, over a socket, because arguments can be seen by others.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Start {
+    pub runtime: String,
+    pub argv: Vec<String>,
+    pub cwd: String,
+    pub env: Vec<(String, String)>,
+    pub size: Size,
+    pub socket: String,
+    pub recording: String,
+    pub max_bytes: u64,
+}
+
+/// The holder's answer to a hello: who it is and where it stands.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Greeting {
+    pub runtime: String,
+    pub pid: u32,
+    pub child: u32,
+    pub size: Size,
+    pub end: Offset,
+    /// Terminal queries up to here have been answered.
+    pub answered: Offset,
+    pub suspended: Option<String>,
+    pub exit: Option<ExitStatus>,
+}
+
+/// Daemon to holder.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Order {
+    Start(Start),
+    /// "I am the daemon now": the version of this protocol it speaks.
+    Hello(u8),
+    Input(Vec<u8>),
+    Resize(Size),
+    /// Queries up to this offset are answered, with these bytes (none if a client's terminal answers).
+    Answer(Offset, Vec<u8>),
+    /// Hang up the program, and end whatever is left after this many milliseconds.
+    Terminate(u32),
+    Unknown,
+}
+
+/// Holder to daemon.
+#[derive(Clone, Debug, PartialEq)]
+pub enum News {
+    /// The version comes first and is readable whatever follows.
+    Greeting(u8, Option<Greeting>),
+    /// The recording now ends here.
+    End(Offset),
+    Exit(ExitStatus),
+    /// The program could not be started.
+    Refused(String),
+    /// Why recording is suspended; empty when it goes on again.
+    Suspended(String),
+    /// Output while recording is suspended.
+    Unrecorded(Vec<u8>),
+    /// Bytes of input given to the program so far.
+    Taken(u64),
+    Unknown,
+}
+
+impl Order {
+    pub fn encode(&self, out: &mut Vec<u8>) {
+        match self {
+            Self::Start(start) => encode_json(kind::START, start, out),
+            Self::Hello(version) => frame::encode(kind::HELLO, &[*version], out),
+            Self::Input(bytes) => frame::encode(kind::INPUT, bytes, out),
+            Self::Resize(size) => frame::encode(kind::RESIZE, &encode_size(*size), out),
+            Self::Answer(offset, bytes) => frame::encode(kind::ANSWER, &[&offset.to_le_bytes()[..], bytes].concat(), out),
+            Self::Terminate(grace) => frame::encode(kind::TERMINATE, &grace.to_le_bytes(), out),
+            Self::Unknown => {}
+        }
+    }
+
+    /// The first order of `bytes` and its size; `Ok(None)` while incomplete; an error for garbage.
+    pub fn decode(bytes: &[u8]) -> Result<Option<(Self, usize)>, frame::TooLong> {
+        let Some(frame) = frame::decode(bytes)? else { return Ok(None) };
+        let body = frame.payload;
+        let order = match frame.kind {
+            kind::START => serde_json::from_slice(body).ok().map(Self::Start),
+            kind::HELLO => body.first().map(|version| Self::Hello(*version)),
+            kind::INPUT => Some(Self::Input(body.to_vec())),
+            kind::RESIZE => decode_size(body).map(Self::Resize),
+            kind::ANSWER => body.split_first_chunk::<8>().map(|(n, rest)| Self::Answer(u64::from_le_bytes(*n), rest.to_vec())),
+            kind::TERMINATE => body.first_chunk::<4>().map(|n| Self::Terminate(u32::from_le_bytes(*n))),
+            _ => None,
+        };
+        Ok(Some((order.unwrap_or(Self::Unknown), frame.size)))
+    }
+}
+
+impl News {
+    pub fn encode(&self, out: &mut Vec<u8>) {
+        match self {
+            Self::Greeting(version, greeting) => {
+                let mut body = vec![*version];
+                if let Some(greeting) = greeting {
+                    body.extend(serde_json::to_vec(greeting).unwrap_or_default());
+                }
+                frame::encode(kind::GREETING, &body, out);
+            }
+            Self::End(offset) => frame::encode(kind::END, &offset.to_le_bytes(), out),
+            Self::Exit(status) => frame::encode(kind::EXIT, &encode_exit(*status), out),
+            Self::Refused(why) => frame::encode(kind::REFUSED, why.as_bytes(), out),
+            Self::Suspended(why) => frame::encode(kind::SUSPENDED, why.as_bytes(), out),
+            Self::Unrecorded(bytes) => frame::encode(kind::UNRECORDED, bytes, out),
+            Self::Taken(total) => frame::encode(kind::TAKEN, &total.to_le_bytes(), out),
+            Self::Unknown => {}
+        }
+    }
+
+    pub fn decode(bytes: &[u8]) -> Result<Option<(Self, usize)>, frame::TooLong> {
+        let Some(frame) = frame::decode(bytes)? else { return Ok(None) };
+        let body = frame.payload;
+        let text = || String::from_utf8_lossy(body).into_owned();
+        let number = || body.first_chunk::<8>().map(|n| u64::from_le_bytes(*n));
+        let news = match frame.kind {
+            kind::GREETING => body.split_first().map(|(version, rest)| Self::Greeting(*version, serde_json::from_slice(rest).ok())),
+            kind::END => number().map(Self::End),
+            kind::EXIT => decode_exit(body).map(Self::Exit),
+            kind::REFUSED => Some(Self::Refused(text())),
+            kind::SUSPENDED => Some(Self::Suspended(text())),
+            kind::UNRECORDED => Some(Self::Unrecorded(body.to_vec())),
+            kind::TAKEN => number().map(Self::Taken),
+            _ => None,
+        };
+        Ok(Some((news.unwrap_or(Self::Unknown), frame.size)))
+    }
+}
+
+fn encode_json(kind: u8, value: &impl Serialize, out: &mut Vec<u8>) {
+    frame::encode(kind, &serde_json::to_vec(value).unwrap_or_default(), out);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// These bytes are what version 1 holders speak for ever: a change here strands running sessions.
+    #[test]
+    fn promise_9_the_protocol_is_frozen() {
+        let size = Size { cols: 80, rows: 24 };
+        let orders: [(Order, &[u8]); 5] = [
+            (Order::Hello(1), &[2, 1, 0, 0, 0, 1]),
+            (Order::Input(b"ls\r".to_vec()), &[3, 3, 0, 0, 0, b'l', b's', b'\r']),
+            (Order::Resize(size), &[4, 4, 0, 0, 0, 80, 0, 24, 0]),
+            (Order::Answer(258, b"x".to_vec()), &[5, 9, 0, 0, 0, 2, 1, 0, 0, 0, 0, 0, 0, b'x']),
+            (Order::Terminate(1000), &[6, 4, 0, 0, 0, 0xe8, 3, 0, 0]),
+        ];
+        for (order, bytes) in orders {
+            let mut encoded = Vec::new();
+            order.encode(&mut encoded);
+            assert_eq!(encoded, bytes, "{order:?}");
+            assert_eq!(Order::decode(bytes), Ok(Some((order, bytes.len()))));
+        }
+        let news: [(News, &[u8]); 6] = [
+            (News::End(513), &[65, 8, 0, 0, 0, 1, 2, 0, 0, 0, 0, 0, 0]),
+            (News::Exit(ExitStatus::Code(3)), &[66, 5, 0, 0, 0, 0, 3, 0, 0, 0]),
+            (News::Exit(ExitStatus::Signal(9)), &[66, 5, 0, 0, 0, 1, 9, 0, 0, 0]),
+            (News::Refused("no".into()), &[67, 2, 0, 0, 0, b'n', b'o']),
+            (News::Suspended(String::new()), &[68, 0, 0, 0, 0]),
+            (News::Taken(7), &[70, 8, 0, 0, 0, 7, 0, 0, 0, 0, 0, 0, 0]),
+        ];
+        for (news, bytes) in news {
+            let mut encoded = Vec::new();
+            news.encode(&mut encoded);
+            assert_eq!(encoded, bytes, "{news:?}");
+            assert_eq!(News::decode(bytes), Ok(Some((news, bytes.len()))));
+        }
+    }
+
+    #[test]
+    fn a_later_kind_is_passed_over() {
+        assert_eq!(Order::decode(&[200, 1, 0, 0, 0, 5]), Ok(Some((Order::Unknown, 6))));
+        assert_eq!(News::decode(&[200, 0, 0, 0, 0]), Ok(Some((News::Unknown, 5))));
+    }
+
+    proptest! {
+        #[test]
+        fn garbage_is_never_a_panic(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+            let _ = Order::decode(&bytes);
+            let _ = News::decode(&bytes);
+        }
+    }
+}

@@ -1,0 +1,222 @@
+//! The screen of one runtime as a cache over its recording: built when somebody looks, dropped when nobody does.
+//! Cells are the expensive part, so they lag behind; a keyframe on disk is never far.
+
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use shared::id::Offset;
+use shared::message::{Line, ScreenShot};
+use shared::screen::{Keyframe, Screen, ScrolledLine, Size};
+
+use crate::recording::{self, ReadError, Reader, Record};
+
+/// A keyframe is stored when rebuilding what came since the last one would take about this long …
+const STORE_AFTER_WORK: Duration = Duration::from_millis(20);
+
+/// … or when this much has to be read again.
+const STORE_AFTER_BYTES: u64 = 16 << 20;
+
+/// Fed in one go: more lets more of a flood be skipped, less keeps other sessions quick.
+const SLICE: std::ops::RangeInclusive<usize> = (8 << 10)..=(256 << 10);
+
+/// A slice that takes longer is made smaller.
+const TURN: Duration = Duration::from_millis(1);
+
+pub struct Picture {
+    reader: Reader,
+    dir: PathBuf,
+    /// The screen at `at`, in small, while there is no live one.
+    base: Keyframe,
+    live: Option<Screen>,
+    /// Output bytes after the reader's offset that have been fed already.
+    ahead: usize,
+    slice: usize,
+    stored_at: Offset,
+    work: Duration,
+}
+
+/// What a batch of the recording holds for a screen.
+enum Piece {
+    Output(Vec<u8>),
+    Resize(Size),
+}
+
+impl Picture {
+    /// The screen of a recording that is there already, from its last keyframe at or before `until`.
+    pub fn open(dir: &Path, size: Size, until: Offset) -> Self {
+        if let Ok(Some((at, keyframe))) = recording::last_keyframe(dir, until) {
+            return Self::at(dir, at, keyframe);
+        }
+        let first = recording::segments(dir).ok().and_then(|starts| starts.first().copied()).unwrap_or(0);
+        Self::at(dir, first, Screen::new(size).keyframe())
+    }
+
+    fn at(dir: &Path, at: Offset, base: Keyframe) -> Self {
+        Self {
+            reader: Reader::new(dir, at),
+            dir: dir.to_owned(),
+            base,
+            live: None,
+            ahead: 0,
+            slice: *SLICE.end(),
+            stored_at: at,
+            work: Duration::ZERO,
+        }
+    }
+
+    pub fn offset(&self) -> Offset {
+        self.reader.offset()
+    }
+
+    /// The live screen, without catching up.
+    pub fn screen(&mut self) -> &mut Screen {
+        self.live.get_or_insert_with(|| Screen::restore(&self.base))
+    }
+
+    /// Brings the screen to `until`, giving way to other tasks on long stretches.
+    pub async fn catch_up(&mut self, until: Offset) -> &mut Screen {
+        while self.step(until) {
+            tokio::task::yield_now().await;
+        }
+        self.screen()
+    }
+
+    /// One batch towards `until`; `false` when there.
+    fn step(&mut self, until: Offset) -> bool {
+        let mut pieces: Vec<Piece> = Vec::new();
+        let outcome = self.reader.read(until, self.slice, |_, _, record| match record {
+            Record::Output(body) => {
+                if let Some(Piece::Output(last)) = pieces.last_mut() {
+                    last.extend_from_slice(body);
+                } else {
+                    pieces.push(Piece::Output(body.to_vec()));
+                }
+            }
+            Record::Resize(size) => pieces.push(Piece::Resize(size)),
+            _ => {}
+        });
+        match outcome {
+            Ok(true) => {}
+            Ok(false) => return false,
+            Err(ReadError::Dropped { first }) => {
+                self.restart_from(first, until);
+                return true;
+            }
+            Err(ReadError::Damaged { .. } | ReadError::Io(_)) => {
+                // what is behind the damage is reachable from the next segment on
+                let next =
+                    recording::segments(&self.dir).ok().and_then(|starts| starts.into_iter().find(|start| *start > self.reader.offset()));
+                match next.filter(|next| *next < until) {
+                    Some(next) => self.restart_from(next, until),
+                    None => return false,
+                }
+                return true;
+            }
+        }
+        let began = Instant::now();
+        for piece in pieces {
+            match piece {
+                Piece::Output(bytes) => {
+                    let fed = self.ahead.min(bytes.len());
+                    self.ahead -= fed;
+                    self.screen().feed(&bytes[fed..], &mut Vec::new());
+                }
+                Piece::Resize(size) => self.screen().resize(size),
+            }
+        }
+        let took = began.elapsed();
+        self.work += took;
+        self.slice = if took > TURN { (self.slice / 2).max(*SLICE.start()) } else { (self.slice * 2).min(*SLICE.end()) };
+        if self.work >= STORE_AFTER_WORK || self.offset() - self.stored_at >= STORE_AFTER_BYTES {
+            self.store();
+        }
+        true
+    }
+
+    fn restart_from(&mut self, first: Offset, until: Offset) {
+        let size = self.screen().size();
+        let dir = self.dir.clone();
+        *self = Self::open(&dir, size, until);
+        if self.offset() < first {
+            *self = Self::at(&dir, first, Screen::new(size).keyframe());
+        }
+    }
+
+    /// Writes a keyframe beside the recording; without one, a restart only takes longer.
+    pub fn store(&mut self) {
+        let (at, ahead) = (self.offset(), self.ahead);
+        self.work = Duration::ZERO;
+        self.stored_at = at;
+        if ahead == 0 {
+            let keyframe = self.screen().keyframe();
+            let _ = recording::append_keyframe(&self.dir, at, 0, &keyframe);
+        }
+    }
+
+    /// Feeds the part of the next frame up to a query, so that its cursor is known. The rest comes with `catch_up`.
+    pub fn feed_ahead(&mut self, bytes: &[u8]) {
+        let fed = self.ahead.min(bytes.len());
+        self.screen().feed(&bytes[fed..], &mut Vec::new());
+        self.ahead = self.ahead.max(bytes.len());
+    }
+
+    /// Keeps the screen in small and gives the cells back.
+    pub fn rest(&mut self) {
+        if let Some(screen) = self.live.take() {
+            self.base = screen.keyframe();
+        }
+        self.reader.rest();
+    }
+
+    /// The screen as text, with the last lines that scrolled away before it.
+    pub async fn shot(&mut self, until: Offset, scrollback: u32) -> ScreenShot {
+        let scrolled = if scrollback == 0 { Vec::new() } else { scrolled_away(&self.dir, until, scrollback as usize).await };
+        let screen = self.catch_up(until).await;
+        let cursor = screen.cursor();
+        let size = screen.size();
+        ScreenShot {
+            size,
+            cursor: (cursor.row, cursor.col),
+            cursor_visible: cursor.visible,
+            alternate: screen.is_alternate(),
+            title: screen.title().to_owned(),
+            scrollback: scrolled
+                .into_iter()
+                .map(|line| Line { text: line.text, ansi: String::from_utf8_lossy(&line.ansi).into_owned(), wrapped: line.wrapped })
+                .collect(),
+            rows: (0..size.rows)
+                .map(|row| Line {
+                    text: screen.row_text(row),
+                    ansi: String::from_utf8_lossy(&screen.row_ansi(row)).into_owned(),
+                    wrapped: screen.row_wrapped(row),
+                })
+                .collect(),
+        }
+    }
+}
+
+/// The last `wanted` lines that left the top of the screen before `until`, read back from the recording.
+async fn scrolled_away(dir: &Path, until: Offset, wanted: usize) -> Vec<ScrolledLine> {
+    // a line is rarely longer than this; too little is tried again from further back
+    let mut span = (wanted as u64 * 200).max(64 << 10);
+    loop {
+        let from = until.saturating_sub(span);
+        let mut picture = Picture::open(dir, Size { cols: 80, rows: 24 }, from);
+        let reached_start = picture.offset() == recording::segments(dir).ok().and_then(|s| s.first().copied()).unwrap_or(0);
+        picture.screen().capture_scrolled(true);
+        let mut lines: Vec<ScrolledLine> = Vec::new();
+        while picture.step(until) {
+            lines.extend(picture.screen().take_scrolled());
+            if lines.len() > wanted * 2 {
+                lines.drain(..lines.len() - wanted);
+            }
+            tokio::task::yield_now().await;
+        }
+        if lines.len() >= wanted || reached_start {
+            let surplus = lines.len().saturating_sub(wanted);
+            lines.drain(..surplus);
+            return lines;
+        }
+        span = span.saturating_mul(4);
+    }
+}

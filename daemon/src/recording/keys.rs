@@ -1,0 +1,57 @@
+//! Keyframes beside a recording: a screen at an offset, so that nobody has to read from the beginning.
+//! Written by the daemon alone; losing them costs time, never truth.
+
+use std::fs::OpenOptions;
+use std::io::{self, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+
+use shared::id::Offset;
+use shared::screen::Keyframe;
+
+use super::{decode, encode, keys_path, kind, segments};
+
+/// Stores a screen as it is at `offset`.
+pub fn append_keyframe(dir: &Path, offset: Offset, time: u64, keyframe: &Keyframe) -> io::Result<()> {
+    let starts = segments(dir)?;
+    let Some(start) = starts.iter().rev().find(|start| **start <= offset) else {
+        return Err(io::Error::from(io::ErrorKind::NotFound));
+    };
+    let mut body = offset.to_le_bytes().to_vec();
+    body.extend_from_slice(&keyframe.to_bytes());
+    if body.len() + super::STAMP > shared::frame::MAX_PAYLOAD {
+        return Err(io::Error::from(io::ErrorKind::FileTooLarge));
+    }
+    let mut bytes = Vec::with_capacity(body.len() + 32);
+    encode(kind::KEYFRAME, time, &body, &mut bytes);
+    OpenOptions::new().append(true).create(true).mode(0o600).open(keys_path(dir, *start))?.write_all(&bytes)
+}
+
+/// The last keyframe at or before `offset`.
+pub fn last_keyframe(dir: &Path, offset: Offset) -> io::Result<Option<(Offset, Keyframe)>> {
+    let starts = segments(dir)?;
+    for start in starts.iter().rev().filter(|start| **start <= offset) {
+        let bytes = match std::fs::read(keys_path(dir, *start)) {
+            Ok(bytes) => bytes,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+            Err(error) => return Err(error),
+        };
+        let mut rest = &bytes[..];
+        let mut best = None;
+        // a torn tail ends the walk: what is before it is whole
+        while let Some(frame) = decode(rest) {
+            rest = &rest[frame.size..];
+            let Some((at, body)) = frame.body.split_first_chunk::<8>() else { continue };
+            let at = Offset::from_le_bytes(*at);
+            if frame.kind == kind::KEYFRAME && at <= offset {
+                best = Some((at, body));
+            }
+        }
+        if let Some((at, body)) = best
+            && let Some(keyframe) = Keyframe::from_bytes(body)
+        {
+            return Ok(Some((at, keyframe)));
+        }
+    }
+    Ok(None)
+}

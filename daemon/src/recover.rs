@@ -1,0 +1,147 @@
+//! After a start: the database says what should live; holders and recordings say what does.
+
+use std::path::Path;
+use std::time::Duration;
+
+use shared::event::Author;
+use shared::id::RuntimeId;
+use shared::runtime::{Launch, LostReason, RuntimeState};
+use tokio::task::JoinSet;
+
+use crate::context::Context;
+use crate::holder::link::{Link, LinkError};
+use crate::holder::wire::Greeting;
+use crate::holder::{end_marked, marked};
+use crate::lifecycle::{self, End};
+use crate::recording;
+use crate::runtime::{self, Beginning};
+use crate::store::{self, LiveRuntime, Start};
+
+/// A holder answers a hello at once; one that is stopped or stuck must not keep the daemon from starting.
+const GREETING_PATIENCE: Duration = Duration::from_secs(2);
+
+/// What a lost holder left running gets this long to end by itself.
+const ORPHAN_GRACE: Duration = Duration::from_secs(2);
+
+/// Brings back a true picture: reaches every holder, settles what ended or was lost meanwhile.
+pub async fn recover(context: &Context) -> store::Result<()> {
+    let live = context.store.live_runtimes().await?;
+    let known: Vec<RuntimeId> = live.iter().map(|runtime| runtime.runtime).collect();
+    let mut reaching = JoinSet::new();
+    for runtime in live {
+        let socket = context.paths.holder_socket(runtime.runtime);
+        reaching.spawn(async move {
+            let outcome = tokio::time::timeout(GREETING_PATIENCE, Link::connect(&socket)).await;
+            (runtime, outcome)
+        });
+    }
+    while let Some(Ok((runtime, outcome))) = reaching.join_next().await {
+        match outcome {
+            Ok(Ok((link, greeting))) => reconnect(context, runtime, link, greeting).await?,
+            Ok(Err(LinkError::Newer(_))) | Err(_) => {
+                // alive, but not to be driven by us: left alone, and said
+                context.log.warn(&format!("session {}: its holder does not answer; it was left as it is", runtime.name));
+            }
+            Ok(Err(_)) => settle_lost(context, runtime).await?,
+        }
+    }
+    adopt_unknown(context, &known).await
+}
+
+async fn reconnect(context: &Context, live: LiveRuntime, link: Link, greeting: Greeting) -> store::Result<()> {
+    if matches!(live.state, RuntimeState::Starting) {
+        context.store.runtime_is_running(live.runtime, greeting.child, greeting.pid).await?;
+    }
+    let beginning = Beginning { id: live.runtime, session: live.session, name: live.name, link, greeting };
+    context.registry.insert(runtime::begin(context.clone(), beginning));
+    Ok(())
+}
+
+async fn settle_lost(context: &Context, live: LiveRuntime) -> store::Result<()> {
+    let dir = context.paths.recording(live.runtime);
+    let tail = recording::cut_torn_tail(&dir).unwrap_or_default();
+    if tail.torn > 0 {
+        context.log.warn(&format!("session {}: {} bytes at the end of its recording were not whole and were cut", live.name, tail.torn));
+    }
+    let _ = std::fs::remove_file(context.paths.holder_socket(live.runtime));
+    let last_activity = tail
+        .last_at
+        .and_then(|micros| jiff::Timestamp::from_microsecond(micros).ok())
+        .map_or(live.last_activity_at, |at| at.max(live.last_activity_at));
+    let end = match tail.exit {
+        Some(status) => End::Exited(status),
+        None if tail.end == 0 => End::Lost(LostReason::NeverStarted),
+        None => End::Lost(LostReason::HolderGone),
+    };
+    if let End::Lost(reason) = &end {
+        context.log.warn(&format!(
+            "session {} of thread {} ({}) is lost, last activity {last_activity}: {}",
+            live.session,
+            live.name,
+            live.thread,
+            reason.sentence()
+        ));
+        end_orphans(context, &live);
+    }
+    let (state, mut ending, facts) = lifecycle::settle(&end, live.session, jiff::Timestamp::now());
+    ending.last_activity_at = last_activity;
+    context.store.runtime_has_ended(live.runtime, live.session, state, ending, facts).await
+}
+
+/// A holder killed together with the daemon may have left processes that nobody owns.
+fn end_orphans(context: &Context, live: &LiveRuntime) {
+    let (context, name, id) = (context.clone(), live.name.clone(), live.runtime.to_string());
+    tokio::task::spawn_blocking(move || {
+        if !marked("SESSIONS_RUNTIME", &id).is_empty() {
+            let ended = end_marked("SESSIONS_RUNTIME", &id, ORPHAN_GRACE);
+            context.log.warn(&format!("session {name}: ended {ended} process(es) its lost holder left behind"));
+        }
+    });
+}
+
+/// Holders the database knows nothing of: it was set aside, or restored from an older copy. They get a session again.
+async fn adopt_unknown(context: &Context, known: &[RuntimeId]) -> store::Result<()> {
+    let Ok(entries) = std::fs::read_dir(&context.paths.runtime) else { return Ok(()) };
+    for path in entries.filter_map(Result::ok).map(|entry| entry.path()) {
+        let id = path.file_name().and_then(|name| name.to_str()).and_then(|name| name.strip_suffix(".sock")).and_then(RuntimeId::parse);
+        let Some(id) = id.filter(|id| !known.contains(id)) else { continue };
+        match tokio::time::timeout(GREETING_PATIENCE, Link::connect(&path)).await {
+            Ok(Ok((link, greeting))) => adopt(context, id, link, greeting).await?,
+            Ok(Err(LinkError::Io(error))) if error.kind() == std::io::ErrorKind::ConnectionRefused => {
+                let _ = std::fs::remove_file(&path);
+            }
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+async fn adopt(context: &Context, id: RuntimeId, link: Link, greeting: Greeting) -> store::Result<()> {
+    let proc = Path::new("/proc").join(greeting.child.to_string());
+    let argv: Vec<String> = std::fs::read(proc.join("cmdline"))
+        .map(|bytes| {
+            bytes.split(|byte| *byte == 0).filter(|word| !word.is_empty()).map(|word| String::from_utf8_lossy(word).into_owned()).collect()
+        })
+        .unwrap_or_default();
+    let cwd = std::fs::read_link(proc.join("cwd")).map_or_else(|_| "/".to_owned(), |path| path.to_string_lossy().into_owned());
+    let launch = Launch { argv, cwd, env_delta: Vec::new(), size: greeting.size };
+    let started = context
+        .store
+        .start_session(Start {
+            name: None,
+            user: None,
+            channel: None,
+            mode: None,
+            task: None,
+            launch,
+            lease: context.local_lease,
+            author: Author::Daemon,
+            runtime: Some(id),
+        })
+        .await?;
+    context.log.warn(&format!("a holder the database did not know is session {} now", started.name));
+    context.store.runtime_is_running(id, greeting.child, greeting.pid).await?;
+    let beginning = Beginning { id, session: started.session, name: started.name, link, greeting };
+    context.registry.insert(runtime::begin(context.clone(), beginning));
+    Ok(())
+}

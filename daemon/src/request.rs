@@ -1,0 +1,143 @@
+//! One async function per request. They know the context and the caller, but no socket.
+
+mod daemon;
+mod event;
+mod session;
+mod terminal;
+mod wait;
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use serde::Serialize;
+use serde_json::Value;
+use shared::event::Author;
+use shared::id::SessionId;
+use shared::message::{Code, Failure, Request};
+use shared::session::Session;
+
+use crate::attachment::Outbox;
+use crate::context::Context;
+use crate::runtime::{ClientId, RuntimeHandle, Source};
+use crate::store;
+
+/// Whoever sent the request, as far as requests need to know.
+pub struct Caller {
+    pub outbox: Arc<Outbox>,
+    attachment: Mutex<Option<(RuntimeHandle, ClientId)>>,
+}
+
+impl Caller {
+    pub fn new(outbox: Arc<Outbox>) -> Self {
+        Self { outbox, attachment: Mutex::new(None) }
+    }
+
+    fn attachment(&self) -> Option<(RuntimeHandle, ClientId)> {
+        self.attachment.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn attach(&self, handle: RuntimeHandle, client: ClientId) {
+        *self.attachment.lock().unwrap_or_else(PoisonError::into_inner) = Some((handle, client));
+    }
+
+    /// Typed bytes go to the terminal the caller is attached to; without one they are for nobody.
+    pub async fn input(&self, bytes: Vec<u8>) {
+        if let Some((handle, client)) = self.attachment() {
+            // a program that has just ended is told by its own push
+            let _ = handle.input(Source::Client(client), bytes).await;
+        }
+    }
+
+    /// The connection is over.
+    pub async fn leave(&self) {
+        let attachment = self.attachment.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some((handle, client)) = attachment {
+            handle.detach(client).await;
+        }
+    }
+}
+
+/// Whether the next thing the client says only makes sense after this one.
+pub fn is_in_order(request: &Request) -> bool {
+    matches!(request, Request::Attach(_) | Request::Resize { .. } | Request::TakeControl | Request::KeyHelp)
+}
+
+/// Carries a request out; `None` when it has sent its own answer.
+pub async fn perform(context: &Context, caller: &Arc<Caller>, id: u64, request: Request) -> Result<Option<Value>, Failure> {
+    match request {
+        Request::New(new) => answer(session::new(context, new).await),
+        Request::List(filter) => answer(session::list(context, filter).await),
+        Request::Show { name } => answer(session::show(context, name).await),
+        Request::Rename { name, new } => answer(session::rename(context, name, new).await),
+        Request::Kill { name } => answer(session::kill(context, name).await),
+        Request::Remove { name } => answer(session::remove(context, name).await),
+        Request::Send { name, bytes } => answer(terminal::send(context, name, &bytes).await),
+        Request::Screen { name, scrollback } => answer(terminal::screen(context, name, scrollback).await),
+        Request::Wait { name, condition, timeout_ms } => answer(wait::wait(context, name, condition, timeout_ms).await),
+        Request::Attach(attach) => terminal::attach(context, caller, id, attach).await.map(|()| None),
+        Request::Detach { name } => answer(terminal::detach(context, name).await),
+        Request::Resize { size } => answer(terminal::resize(caller, size).await),
+        Request::TakeControl => answer(terminal::take_control(caller).await),
+        Request::KeyHelp => answer(terminal::key_help(caller).await),
+        Request::Events { name, since, follow } => event::events(context, caller, id, name, since, follow).await.map(|()| None),
+        Request::Watch => answer(event::watch(context, caller).await),
+        Request::Status => answer(daemon::status(context)),
+        Request::Stop { end_sessions, restart } => daemon::stop(context, caller, id, end_sessions, restart).await.map(|()| None),
+    }
+}
+
+fn answer(result: Result<impl Serialize, Failure>) -> Result<Option<Value>, Failure> {
+    serde_json::to_value(result?).map(Some).map_err(|error| Failure::failed(format!("the answer could not be written: {error}")))
+}
+
+impl From<store::Error> for Failure {
+    fn from(error: store::Error) -> Self {
+        let code = match error {
+            store::Error::SessionIsLive { .. } => Code::Status,
+            store::Error::NameTaken(_) => Code::Usage,
+            store::Error::Gone => Code::NotFound,
+            _ => Code::Failed,
+        };
+        Self::new(code, error.to_string())
+    }
+}
+
+/// The session a user means, as stored, with what is known live.
+async fn find(context: &Context, name: String) -> Result<Session, Failure> {
+    let id = context.store.find(name).await?;
+    Ok(with_live(context, context.store.session(id).await?))
+}
+
+/// The runtime of a session that must be live for what is asked.
+async fn find_live(context: &Context, name: String, verb: &str) -> Result<(Session, RuntimeHandle), Failure> {
+    let session = find(context, name).await?;
+    match context.registry.get(session.id) {
+        Some(handle) => Ok((session, handle)),
+        None => Err(Failure::new(Code::Status, format!("cannot {verb}: session {} is {}", session.name, in_words(&session)))),
+    }
+}
+
+/// `completed (exit code 0)`
+fn in_words(session: &Session) -> String {
+    match &session.status_reason {
+        Some(reason) => format!("{} ({reason})", session.status),
+        None => session.status.to_string(),
+    }
+}
+
+fn with_live(context: &Context, mut session: Session) -> Session {
+    if let Some(handle) = context.registry.get(session.id) {
+        session.clients = handle.facts.clients();
+        session.size = Some(handle.facts.size());
+        if let Some(at) = handle.facts.last_activity() {
+            session.last_activity_at = session.last_activity_at.max(at);
+        }
+    }
+    session
+}
+
+/// Requests over the socket come from scripts and people alike; keys of attached clients are a person's.
+const AUTHOR: Author = Author::Api;
+
+fn session_runtime_dir(context: &Context, session: &Session) -> Option<(SessionId, std::path::PathBuf)> {
+    session.runtime.map(|runtime| (session.id, context.paths.recording(runtime)))
+}

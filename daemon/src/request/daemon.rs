@@ -1,0 +1,52 @@
+//! The daemon itself: its status, and its end.
+
+use std::sync::atomic::Ordering;
+
+use shared::message::{Answer, DaemonStatus, Failure, Outcome, PROTOCOL, Stopped};
+
+use super::{AUTHOR, Caller};
+use crate::context::{Context, Stop};
+
+/// Programs get this long to end by themselves when everything is stopped.
+const STOP_GRACE_MS: u32 = 2000;
+
+#[expect(clippy::unnecessary_wraps, reason = "requests all have the same form")]
+pub fn status(context: &Context) -> Result<DaemonStatus, Failure> {
+    let mut warnings = context.warnings.clone();
+    for handle in context.registry.all() {
+        if let Some(why) = handle.facts.suspended() {
+            warnings.push(format!("session {} is not being recorded: {why}", handle.session));
+        }
+    }
+    Ok(DaemonStatus {
+        pid: std::process::id(),
+        version: shared::VERSION.to_owned(),
+        protocol: PROTOCOL,
+        started_at: context.started_at,
+        live_sessions: context.registry.count() as u32,
+        clients: context.clients.load(Ordering::Relaxed),
+        socket: context.paths.socket().to_string_lossy().into_owned(),
+        state_dir: context.paths.state.to_string_lossy().into_owned(),
+        log: context.paths.log().to_string_lossy().into_owned(),
+        warnings,
+    })
+}
+
+/// Answers first: nobody can be told anything by a daemon that has stopped.
+pub async fn stop(context: &Context, caller: &Caller, id: u64, end_sessions: bool, restart: bool) -> Result<(), Failure> {
+    let live = context.registry.all();
+    let mut stopped = Stopped { going_on: live.len() as u32, ended: 0 };
+    if end_sessions {
+        stopped = Stopped { going_on: 0, ended: live.len() as u32 };
+        let mut endings = tokio::task::JoinSet::new();
+        for handle in live {
+            endings.spawn(async move { handle.terminate(STOP_GRACE_MS, AUTHOR).await });
+        }
+        while endings.join_next().await.is_some() {}
+    }
+    context.log.note(&format!("stopping on request: {} go on, {} ended", stopped.going_on, stopped.ended));
+    let value = serde_json::to_value(&stopped).map_err(|error| Failure::failed(error.to_string()))?;
+    caller.outbox.line(&Answer { id, outcome: Outcome::Ok(value) });
+    context.stop.send_replace(if restart { Stop::Restart } else { Stop::Leave });
+    Ok(())
+}

@@ -1,0 +1,78 @@
+//! Events: what has been, then what comes, without a gap or a repeat.
+
+use std::sync::Arc;
+
+use serde_json::json;
+use shared::event::Event;
+use shared::id::{Seq, SessionId};
+use shared::message::{Answer, Failure, Outcome, Push};
+use tokio::sync::broadcast::Receiver;
+use tokio::sync::broadcast::error::RecvError;
+
+use super::Caller;
+use crate::context::Context;
+
+pub async fn events(
+    context: &Context,
+    caller: &Arc<Caller>,
+    id: u64,
+    name: Option<String>,
+    since: Option<Seq>,
+    follow: bool,
+) -> Result<(), Failure> {
+    let session = match name {
+        Some(name) => Some(context.store.find(name).await?),
+        None => None,
+    };
+    // subscribed before reading: whatever is announced meanwhile is in the database already
+    let live = context.store.announcements();
+    let mut last = since.unwrap_or(0);
+    loop {
+        let batch = context.store.events_after(session, last).await?;
+        let Some(newest) = batch.last().map(|event| event.seq) else { break };
+        for event in batch {
+            caller.outbox.line(&Push::Event(event));
+        }
+        last = newest;
+    }
+    caller.outbox.line(&Push::CaughtUp { seq: last });
+    caller.outbox.line(&Answer { id, outcome: Outcome::Ok(json!({"seq": last})) });
+    if !follow {
+        return Ok(());
+    }
+    spawn_follower(context, caller, live, session, last);
+    Ok(())
+}
+
+/// Events from now on; gives the number of the last one before.
+pub async fn watch(context: &Context, caller: &Arc<Caller>) -> Result<Seq, Failure> {
+    let live = context.store.announcements();
+    let last = context.store.last_seq().await?;
+    spawn_follower(context, caller, live, None, last);
+    Ok(last)
+}
+
+fn spawn_follower(context: &Context, caller: &Arc<Caller>, mut live: Receiver<Event>, session: Option<SessionId>, mut last: Seq) {
+    let (context, caller) = (Arc::clone(context), Arc::clone(caller));
+    tokio::spawn(async move {
+        loop {
+            let announced = tokio::select! {
+                announced = live.recv() => announced,
+                () = caller.outbox.closed() => return,
+            };
+            match announced {
+                // an event is only the sign to look: the database has them all, in order
+                Ok(event) if event.seq <= last => {}
+                Ok(_) | Err(RecvError::Lagged(_)) => loop {
+                    let Ok(batch) = context.store.events_after(session, last).await else { return };
+                    let Some(newest) = batch.last().map(|event| event.seq) else { break };
+                    for event in batch {
+                        caller.outbox.line(&Push::Event(event));
+                    }
+                    last = newest;
+                },
+                Err(RecvError::Closed) => return,
+            }
+        }
+    });
+}

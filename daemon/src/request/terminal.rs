@@ -1,0 +1,124 @@
+//! Terminals: attach and what an attached client says, send, screen, detach.
+
+use std::sync::Arc;
+
+use base64::Engine;
+use shared::message::{Answer, Attach, Attached, Code, Detached, Failure, Outcome, Push, ScreenShot};
+use shared::runtime::RuntimeState;
+use shared::screen::Size;
+use shared::session::Session;
+
+use super::{Caller, find, find_live, in_words, session_runtime_dir};
+use crate::context::Context;
+use crate::picture::Picture;
+use crate::recording;
+use crate::runtime::Source;
+
+/// How long `send` waits for a program that does not read its input.
+const SEND_PATIENCE: std::time::Duration = std::time::Duration::from_secs(10);
+
+fn check_size(size: Size) -> Result<Size, Failure> {
+    if size.cols == 0 || size.rows == 0 {
+        return Err(Failure::usage("the window has no size: is this a terminal?"));
+    }
+    Ok(Size { cols: size.cols.clamp(2, 1000), rows: size.rows.clamp(2, 500) })
+}
+
+pub async fn attach(context: &Context, caller: &Arc<Caller>, id: u64, attach: Attach) -> Result<(), Failure> {
+    let window = check_size(attach.size)?;
+    let session = find(context, attach.name).await?;
+    caller.leave().await;
+    let respond = |control: bool, ended: Option<String>| {
+        let attached = Attached { session: session.id, name: session.name.clone(), control, ended };
+        let outcome = match serde_json::to_value(attached) {
+            Ok(value) => Outcome::Ok(value),
+            Err(error) => Outcome::Failure(Failure::failed(error.to_string())),
+        };
+        caller.outbox.line(&Answer { id, outcome });
+    };
+    if let Some(handle) = context.registry.get(session.id) {
+        respond(!attach.read_only, None);
+        // a program that ends at this very moment is told like one that ended before
+        if let Ok((client, _)) = handle.attach(Arc::clone(&caller.outbox), window, attach.read_only, attach.prefix).await {
+            caller.attach(handle, client);
+        } else {
+            let ended = handle.ended().await;
+            caller.outbox.line(&Push::Detached(Detached::Ended { exit_code: ended.exit_code(), sentence: ended.sentence }));
+        }
+        return Ok(());
+    }
+    // the last screen, and how it ended
+    respond(false, Some(in_words(&session)));
+    let shot = ended_shot(context, &session, 0).await?;
+    let last = shot.rows.iter().rposition(|row| !row.text.is_empty()).map_or(0, |row| row + 1);
+    for row in &shot.rows[..last] {
+        caller.outbox.output(row.ansi.as_bytes());
+        caller.outbox.output(b"\r\n");
+    }
+    caller.outbox.line(&Push::Detached(Detached::Ended { sentence: in_words(&session), exit_code: 0 }));
+    Ok(())
+}
+
+async fn ended_shot(context: &Context, session: &Session, scrollback: u32) -> Result<ScreenShot, Failure> {
+    let missing = || Failure::new(Code::Status, format!("session {} has no screen: nothing of it was recorded", session.name));
+    let (_, dir) = session_runtime_dir(context, session).ok_or_else(missing)?;
+    if matches!(session.runtime_state, Some(RuntimeState::Refused { .. })) {
+        return Err(Failure::new(
+            Code::Status,
+            format!("session {} has no screen: {}", session.name, session.error.as_deref().unwrap_or("it never started")),
+        ));
+    }
+    let tail = recording::cut_torn_tail(&dir).map_err(|_| missing())?;
+    let size = session.size.unwrap_or(Size { cols: 80, rows: 24 });
+    Ok(Picture::open(&dir, size, tail.end).shot(tail.end, scrollback).await)
+}
+
+pub async fn detach(context: &Context, name: String) -> Result<usize, Failure> {
+    let (_, handle) = find_live(context, name, "detach").await?;
+    handle.detach_all().await
+}
+
+pub async fn resize(caller: &Caller, size: Size) -> Result<(), Failure> {
+    let window = check_size(size)?;
+    let (handle, client) = caller.attachment().ok_or_else(not_attached)?;
+    handle.resize(client, window).await;
+    Ok(())
+}
+
+pub async fn take_control(caller: &Caller) -> Result<(), Failure> {
+    let (handle, client) = caller.attachment().ok_or_else(not_attached)?;
+    handle.take_control(client).await;
+    Ok(())
+}
+
+pub async fn key_help(caller: &Caller) -> Result<(), Failure> {
+    let (handle, client) = caller.attachment().ok_or_else(not_attached)?;
+    handle.key_help(client).await;
+    Ok(())
+}
+
+fn not_attached() -> Failure {
+    Failure::new(Code::Status, "this client is not attached to a session")
+}
+
+pub async fn send(context: &Context, name: String, bytes: &str) -> Result<(), Failure> {
+    let bytes = base64::engine::general_purpose::STANDARD
+        .decode(bytes)
+        .map_err(|error| Failure::usage(format!("\"bytes\" must be base64: {error}")))?;
+    let (session, handle) = find_live(context, name, "send").await?;
+    match tokio::time::timeout(SEND_PATIENCE, handle.input(Source::Api, bytes)).await {
+        Ok(outcome) => outcome,
+        Err(_) => Err(Failure::new(
+            Code::TimedOut,
+            format!("the program in {} is not reading its input: part of it may still arrive", session.name),
+        )),
+    }
+}
+
+pub async fn screen(context: &Context, name: String, scrollback: u32) -> Result<ScreenShot, Failure> {
+    let session = find(context, name).await?;
+    match context.registry.get(session.id) {
+        Some(handle) => handle.shot(scrollback).await,
+        None => ended_shot(context, &session, scrollback).await,
+    }
+}

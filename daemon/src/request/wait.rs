@@ -1,0 +1,99 @@
+//! Waiting for a session: for its exit, for silence, for text on its screen, for a status.
+
+use std::time::Duration;
+
+use shared::message::{Code, Condition, Failure, Waited};
+use shared::runtime::RuntimeState;
+use shared::session::Session;
+
+use super::{find, in_words};
+use crate::context::Context;
+use crate::runtime::RuntimeHandle;
+
+pub async fn wait(context: &Context, name: String, condition: Condition, timeout_ms: Option<u64>) -> Result<Waited, Failure> {
+    let session = find(context, name).await?;
+    let label = session.name.clone();
+    let work = until(context, &session, condition);
+    let outcome = match timeout_ms {
+        Some(ms) => tokio::time::timeout(Duration::from_millis(ms), work)
+            .await
+            .map_err(|_| Failure::new(Code::TimedOut, format!("waited {ms} ms for {label} in vain")))?,
+        None => work.await,
+    };
+    outcome?;
+    let session = context.store.session(session.id).await?;
+    let exit = match session.runtime_state {
+        Some(RuntimeState::Exited { status, .. }) => Some(status),
+        _ => None,
+    };
+    Ok(Waited { status: session.status, exit })
+}
+
+async fn until(context: &Context, session: &Session, condition: Condition) -> Result<(), Failure> {
+    let live = context.registry.get(session.id);
+    match condition {
+        Condition::Exit => {
+            if let Some(handle) = live {
+                handle.ended().await;
+            }
+            Ok(())
+        }
+        Condition::Quiet { ms } => match live {
+            Some(handle) => quiet(&handle, Duration::from_millis(ms)).await,
+            None => Ok(()),
+        },
+        Condition::Text { pattern } => {
+            let pattern = regex::RegexBuilder::new(&pattern)
+                .multi_line(true)
+                .size_limit(1 << 20)
+                .build()
+                .map_err(|error| Failure::usage(format!("this is not a regular expression: {error}")))?;
+            match live {
+                Some(handle) => handle.wait_text(pattern.clone()).await.or(last_screen_has(context, session, &pattern).await),
+                None => last_screen_has(context, session, &pattern).await,
+            }
+        }
+        Condition::Status { status } => loop {
+            // subscribed before looking, so that a change in between is not missed
+            let mut changes = context.store.announcements();
+            let present = context.store.session(session.id).await?;
+            if present.status == status {
+                return Ok(());
+            }
+            if present.status.has_ended() {
+                return Err(Failure::new(
+                    Code::Status,
+                    format!("session {} is {} and will not become {status}", session.name, in_words(&present)),
+                ));
+            }
+            loop {
+                match changes.recv().await {
+                    Ok(event) if event.session != session.id => {}
+                    _ => break,
+                }
+            }
+        },
+    }
+}
+
+async fn quiet(handle: &RuntimeHandle, silence: Duration) -> Result<(), Failure> {
+    let mut activity = handle.activity();
+    activity.mark_unchanged();
+    loop {
+        match tokio::time::timeout(silence, activity.changed()).await {
+            // silent for long enough, or over and silent for ever
+            Err(_) | Ok(Err(_)) => return Ok(()),
+            Ok(Ok(())) => {}
+        }
+    }
+}
+
+/// An ended session's text may be on its last screen; if not, it never will be.
+async fn last_screen_has(context: &Context, session: &Session, pattern: &regex::Regex) -> Result<(), Failure> {
+    let shot = super::terminal::screen(context, session.id.to_string(), 0).await?;
+    let text: Vec<String> = shot.rows.into_iter().map(|row| row.text).collect();
+    if pattern.is_match(&text.join("\n")) {
+        return Ok(());
+    }
+    Err(Failure::new(Code::Status, format!("session {} has ended and its last screen does not match {}", session.name, pattern.as_str())))
+}

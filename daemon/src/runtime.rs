@@ -1,0 +1,233 @@
+//! One task per live runtime: the link to its holder, the live scan of its output, its clients and who has control.
+//! No SQL: what must be stored goes through the store's typed calls.
+
+mod clients;
+mod follow;
+mod handle;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use shared::event::Author;
+use shared::id::{Offset, RuntimeId, SessionId};
+use shared::message::{Detached, Failure, ScreenShot};
+use shared::runtime::ExitStatus;
+use shared::screen::{Scanner, Size};
+use tokio::sync::{Notify, mpsc, oneshot, watch};
+use tokio::time::Instant;
+
+use crate::attachment::Outbox;
+use crate::context::Context;
+use crate::holder::link::Link;
+use crate::holder::wire::Greeting;
+use crate::picture::Picture;
+use crate::recording::Reader;
+
+use clients::Client;
+pub use handle::{Facts, RuntimeHandle};
+
+/// What others may ask of a runtime.
+enum Ask {
+    Attach {
+        outbox: Arc<Outbox>,
+        window: Size,
+        read_only: bool,
+        prefix: String,
+        answer: oneshot::Sender<(ClientId, bool)>,
+    },
+    Detach(ClientId),
+    DetachAll(oneshot::Sender<usize>),
+    Input {
+        from: Source,
+        bytes: Vec<u8>,
+        taken: oneshot::Sender<Result<(), Failure>>,
+    },
+    Resize(ClientId, Size),
+    TakeControl(ClientId),
+    KeyHelp(ClientId),
+    Shot {
+        scrollback: u32,
+        answer: oneshot::Sender<ScreenShot>,
+    },
+    WaitText {
+        pattern: regex::Regex,
+        found: oneshot::Sender<()>,
+    },
+    Terminate {
+        grace_ms: u32,
+        author: Author,
+    },
+    /// The user renamed or removed the thread.
+    Renamed(String),
+}
+
+pub type ClientId = u64;
+
+/// Where input comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Source {
+    Client(ClientId),
+    /// `send` and its like, which need no control.
+    Api,
+}
+
+/// How a runtime ended, for whoever waits for it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Ended {
+    pub sentence: String,
+    pub exit: Option<ExitStatus>,
+}
+
+impl Ended {
+    /// The exit code a shell would show.
+    pub fn exit_code(&self) -> i32 {
+        match self.exit {
+            Some(ExitStatus::Code(code)) => code,
+            Some(ExitStatus::Signal(signal)) => 128 + signal,
+            None => 1,
+        }
+    }
+
+    fn push(&self) -> Detached {
+        Detached::Ended { sentence: self.sentence.clone(), exit_code: self.exit_code() }
+    }
+}
+
+/// Questions waiting for a runtime's attention; more make the askers wait.
+const WAITING_ASKS: usize = 64;
+
+/// Output faster than this over one window is a flood: clients then get pictures instead of bytes.
+const FLOOD_BYTES: usize = 512 << 10;
+const FLOOD_WINDOW: Duration = Duration::from_millis(50);
+
+/// In a flood the recording is read in such steps, so that the daemon has time for others.
+const FLOOD_PAUSE: Duration = Duration::from_millis(4);
+
+/// After a key was pressed its effect is looked for without any pause.
+const EAGER: Duration = Duration::from_millis(100);
+
+/// Rendered clients are drawn at most this often.
+const FRAME: Duration = Duration::from_millis(16);
+
+/// A screen nobody looks at gives its memory back after this much silence.
+const REST_AFTER: Duration = Duration::from_secs(2);
+
+/// How far an unwatched screen may lag behind the recording before it is brought up.
+const MAX_LAG: u64 = 4 << 20;
+
+/// A client that has this much unread output gets a fresh screen instead.
+const MAX_BACKLOG: usize = 256 << 10;
+
+/// Typed input waiting for a program that does not read; then whoever types has to wait.
+const MAX_INPUT: usize = 256 << 10;
+
+/// A client waits this long for the program's terminal to take its size; then it gets a picture first.
+const JOIN_PATIENCE: Duration = Duration::from_millis(300);
+
+/// What a runtime is started with.
+pub struct Beginning {
+    pub id: RuntimeId,
+    pub session: SessionId,
+    pub name: String,
+    pub link: Link,
+    pub greeting: Greeting,
+}
+
+struct Runtime {
+    context: Context,
+    id: RuntimeId,
+    session: SessionId,
+    name: String,
+    link: Link,
+    asks: mpsc::Receiver<Ask>,
+    facts: Arc<Facts>,
+    ended: watch::Sender<Option<Ended>>,
+    activity: watch::Sender<u64>,
+
+    /// Reads what is new; the picture has a reader of its own, further behind.
+    reader: Reader,
+    end: Offset,
+    /// What has been scanned and passed on ends here; never inside what the reader has handed out.
+    consumed: Offset,
+    scanner: Scanner,
+    picture: Picture,
+    size: Size,
+
+    clients: Vec<Client>,
+    next_client: ClientId,
+    control: Option<ClientId>,
+    drained: Arc<Notify>,
+
+    input: std::collections::VecDeque<Typed>,
+    input_bytes: usize,
+    text_waiters: Vec<(regex::Regex, oneshot::Sender<()>)>,
+    terminating: Option<Author>,
+    exit: Option<ExitStatus>,
+    is_suspended: bool,
+
+    window_began: Instant,
+    window_bytes: usize,
+    is_flooding: bool,
+    eager_until: Instant,
+    pause_until: Option<Instant>,
+    last_drawn: Instant,
+    is_dirty: bool,
+    rest_at: Option<Instant>,
+}
+
+/// Input that has not gone to the holder yet.
+struct Typed {
+    from: Source,
+    bytes: Vec<u8>,
+    sent: usize,
+    taken: Option<oneshot::Sender<Result<(), Failure>>>,
+}
+
+/// Starts the task and gives its handle; the caller puts it into the registry.
+pub fn begin(context: Context, beginning: Beginning) -> RuntimeHandle {
+    let (asks, waiting) = mpsc::channel(WAITING_ASKS);
+    let (ended, ended_seen) = watch::channel(None);
+    let (activity, activity_seen) = watch::channel(0);
+    let greeting = beginning.greeting;
+    let facts = Arc::new(Facts::new(&greeting));
+    let handle = RuntimeHandle::new(beginning.id, beginning.session, asks, Arc::clone(&facts), ended_seen, activity_seen);
+    let dir = context.paths.recording(beginning.id);
+    let now = Instant::now();
+    let runtime = Runtime {
+        id: beginning.id,
+        session: beginning.session,
+        name: beginning.name,
+        link: beginning.link,
+        asks: waiting,
+        facts,
+        ended,
+        activity,
+        reader: Reader::new(&dir, 0),
+        end: greeting.end,
+        consumed: 0,
+        scanner: Scanner::new(),
+        picture: Picture::open(&dir, greeting.size, greeting.end),
+        size: greeting.size,
+        clients: Vec::new(),
+        next_client: 1,
+        control: None,
+        drained: Arc::new(Notify::new()),
+        input: std::collections::VecDeque::new(),
+        input_bytes: 0,
+        text_waiters: Vec::new(),
+        terminating: None,
+        exit: greeting.exit,
+        is_suspended: greeting.suspended.is_some(),
+        window_began: now,
+        window_bytes: 0,
+        is_flooding: false,
+        eager_until: now,
+        pause_until: None,
+        last_drawn: now,
+        is_dirty: false,
+        rest_at: None,
+        context,
+    };
+    tokio::spawn(runtime.run(greeting.answered));
+    handle
+}

@@ -1,0 +1,351 @@
+//! The clients of a runtime: who has control, who gets bytes, who gets pictures.
+
+use std::sync::Arc;
+
+use serde_json::json;
+use shared::event::Author;
+use shared::message::{Detached, Push};
+use shared::screen::{Passthrough, Size, View};
+use tokio::time::Instant;
+
+use super::{ClientId, FRAME, JOIN_PATIENCE, MAX_BACKLOG, Runtime};
+use crate::attachment::Outbox;
+use crate::store::Fact;
+
+/// Ends any unfinished sequence on the way to a terminal, then takes it back from whatever modes a program left it in.
+const NEUTRAL: &[u8] = b"\x18\x1b[0m\x1b[?6l\x1b[4l\x1b[r\x1b(B\x0f\x1b[?7h\x1b[?9l\x1b[?1000l\x1b[?1002l\x1b[?1003l\x1b[?1004l\x1b[?1006l\x1b[?2004l\x1b[?2026l\x1b[?1l\x1b>\x1b[<u\x1b[>4m";
+
+/// Before pictures are drawn over a stream of bytes: only what would disturb drawing.
+const STEADY: &[u8] = b"\x18\x1b[0m\x1b[?6l\x1b[4l\x1b(B\x0f\x1b[?7h";
+
+pub(super) struct Client {
+    pub id: ClientId,
+    outbox: Arc<Outbox>,
+    window: Size,
+    read_only: bool,
+    prefix: String,
+    showing: Showing,
+    shows_help: bool,
+    filter: Passthrough,
+    /// The client's terminal is in its alternate screen.
+    in_alternate: bool,
+}
+
+enum Showing {
+    /// Waits for the terminal to take its size, so that bytes can pass unchanged; until then, or this time, nothing.
+    Joining(Instant),
+    Bytes,
+    Pictures(Box<View>),
+}
+
+impl Client {
+    fn show_pictures(&mut self) {
+        if !matches!(self.showing, Showing::Pictures(_)) {
+            self.outbox.skip_output();
+            self.outbox.output(STEADY);
+        }
+        self.showing = Showing::Pictures(Box::new(View::new(self.window)));
+    }
+
+    fn status(&self, name: &str, has_control: bool) -> Option<String> {
+        let prefix = &self.prefix;
+        if self.shows_help {
+            let text = if has_control {
+                format!(" {name}  {prefix} d detach   {prefix} {prefix} send {prefix}   {prefix} ? this line   any key goes on")
+            } else {
+                format!(" {name}  {prefix} d leave   {prefix} t take control   {prefix} ? this line")
+            };
+            return Some(text);
+        }
+        (!has_control).then(|| {
+            if self.read_only {
+                format!(" {name}: watching only   {prefix} d leave")
+            } else {
+                format!(" {name}: another client has control   {prefix} t take it   {prefix} d leave")
+            }
+        })
+    }
+}
+
+impl Runtime {
+    fn client(&mut self, id: ClientId) -> Option<&mut Client> {
+        self.clients.iter_mut().find(|client| client.id == id)
+    }
+
+    fn tell(&self, kind: &'static str, author: Author, data: serde_json::Value) {
+        let (store, session) = (self.context.store.clone(), self.session);
+        tokio::spawn(async move {
+            // a session removed meanwhile has nobody to tell
+            let _ = store.tell(Fact::new(session, author, kind, data)).await;
+        });
+    }
+
+    pub(super) async fn attach(&mut self, outbox: Arc<Outbox>, window: Size, read_only: bool, prefix: String) -> (ClientId, bool) {
+        let id = self.next_client;
+        self.next_client += 1;
+        outbox.watch(Arc::clone(&self.drained));
+        self.clients.push(Client {
+            id,
+            outbox,
+            window,
+            read_only,
+            prefix,
+            showing: Showing::Joining(Instant::now() + JOIN_PATIENCE),
+            shows_help: false,
+            filter: Passthrough::default(),
+            in_alternate: false,
+        });
+        self.facts.set_clients(self.clients.len());
+        self.tell("attach", Author::Human, json!({"client": id, "read_only": read_only}));
+        if read_only {
+            self.observe(id);
+        } else {
+            self.give_control(id).await;
+        }
+        (id, !read_only)
+    }
+
+    /// Turns a client into one that watches: its own alternate screen, pictures that fit.
+    fn observe(&mut self, id: ClientId) {
+        if let Some(client) = self.client(id) {
+            client.outbox.skip_output();
+            client.outbox.output(NEUTRAL);
+            if !client.in_alternate {
+                client.outbox.output(b"\x1b[?1049h");
+                client.in_alternate = true;
+            }
+            client.showing = Showing::Pictures(Box::new(View::new(client.window)));
+        }
+        self.is_dirty = true;
+    }
+
+    /// The client types from now on, and the terminal takes its size. Whoever had control watches.
+    async fn give_control(&mut self, id: ClientId) {
+        if self.control == Some(id) {
+            return;
+        }
+        if let Some(before) = self.control.replace(id) {
+            self.drop_input_of(before);
+            self.observe(before);
+            self.tell("control", Author::Human, json!({"from": before, "to": id}));
+        }
+        let Some(window) = self.client(id).map(|client| client.window) else { return };
+        if let Some(client) = self.client(id) {
+            client.showing = Showing::Joining(Instant::now() + JOIN_PATIENCE);
+        }
+        if window == self.size {
+            self.show_bytes(id).await;
+        } else {
+            // the paint comes when the recording says that the size has changed
+            let _ = self.link.resize(window).await;
+        }
+    }
+
+    pub(super) async fn take_control(&mut self, id: ClientId) {
+        if self.client(id).is_some_and(|client| !client.read_only) {
+            self.give_control(id).await;
+        }
+    }
+
+    /// The exact screen, then everything that follows it, byte for byte.
+    async fn show_bytes(&mut self, id: ClientId) {
+        let at = self.consumed;
+        let keyframe = self.picture.catch_up(at).await.keyframe();
+        let is_alternate = self.picture.screen().is_alternate();
+        let Some(client) = self.client(id) else { return };
+        client.outbox.skip_output();
+        if client.in_alternate {
+            client.outbox.output(b"\x18\x1b[?1049l");
+        }
+        client.outbox.output(&keyframe.paint);
+        client.filter = Passthrough::default();
+        let mut pending = Vec::new();
+        client.filter.filter(&keyframe.pending, &mut pending);
+        client.outbox.output(&pending);
+        client.in_alternate = is_alternate;
+        client.showing = Showing::Bytes;
+    }
+
+    /// Passes new output on. `true` if a client's own terminal gets it and answers the queries in it.
+    pub(super) fn pass_on(&mut self, bytes: &[u8]) -> bool {
+        self.is_dirty = true;
+        let is_alternate = self.scanner.modes().alternate;
+        let (is_flooding, control) = (self.is_flooding, self.control);
+        let Some(client) = control.and_then(|id| self.client(id)) else { return false };
+        if !matches!(client.showing, Showing::Bytes) {
+            return false;
+        }
+        if is_flooding || client.outbox.backlog() > MAX_BACKLOG {
+            client.show_pictures();
+            return false;
+        }
+        let mut passed = Vec::with_capacity(bytes.len());
+        client.filter.filter(bytes, &mut passed);
+        client.outbox.output(&passed);
+        client.in_alternate = is_alternate;
+        true
+    }
+
+    pub(super) fn has_pictures(&self) -> bool {
+        self.clients.iter().any(|client| matches!(client.showing, Showing::Pictures(_)))
+    }
+
+    /// When pictures are due next, if anybody needs one.
+    pub(super) fn next_draw(&self) -> Option<Instant> {
+        let joining = self.clients.iter().filter_map(|client| match client.showing {
+            Showing::Joining(until) => Some(until),
+            _ => None,
+        });
+        let wants_picture = self.clients.iter().any(|client| {
+            matches!(client.showing, Showing::Pictures(_)) && client.outbox.is_drained() && (self.is_dirty || self.may_have_bytes(client))
+        });
+        let frame = wants_picture.then(|| if Instant::now() < self.eager_until { Instant::now() } else { self.last_drawn + FRAME });
+        joining.chain(frame).min()
+    }
+
+    /// A controlling client goes back to bytes once the flood is over.
+    fn may_have_bytes(&self, client: &Client) -> bool {
+        self.control == Some(client.id) && !self.is_flooding && !client.shows_help && client.window == self.size
+    }
+
+    pub(super) async fn draw(&mut self) {
+        let now = Instant::now();
+        self.last_drawn = now;
+        let at = self.consumed;
+        let was_dirty = std::mem::take(&mut self.is_dirty);
+        let mut left = false;
+        for index in 0..self.clients.len() {
+            let client = &self.clients[index];
+            let id = client.id;
+            match &client.showing {
+                Showing::Bytes => continue,
+                Showing::Joining(until) if now < *until => continue,
+                Showing::Joining(_) => self.clients[index].show_pictures(),
+                Showing::Pictures(_) => {
+                    if !client.outbox.is_drained() {
+                        // told again when it is
+                        left = true;
+                        continue;
+                    }
+                    if self.may_have_bytes(client) {
+                        self.show_bytes(id).await;
+                        continue;
+                    }
+                    if !was_dirty {
+                        continue;
+                    }
+                }
+            }
+            let screen = self.picture.catch_up(at).await;
+            let client = &mut self.clients[index];
+            let status = client.status(&self.name, self.control == Some(id));
+            if let Showing::Pictures(view) = &mut client.showing {
+                client.outbox.output(&view.draw(screen, status.as_deref()));
+            }
+        }
+        self.is_dirty |= left;
+    }
+
+    /// The recording says that the terminal has this size from here on.
+    pub(super) async fn resized(&mut self, size: Size) {
+        self.size = size;
+        self.facts.set_size(size);
+        self.is_dirty = true;
+        let (store, id) = (self.context.store.clone(), self.id);
+        tokio::spawn(async move {
+            let _ = store.resize(id, size).await;
+        });
+        if let Some(id) = self.control
+            && self.client(id).is_some_and(|client| client.window == size && matches!(client.showing, Showing::Joining(_)))
+        {
+            self.show_bytes(id).await;
+        }
+    }
+
+    pub(super) async fn window_changed(&mut self, id: ClientId, window: Size) {
+        let has_control = self.control == Some(id);
+        let Some(client) = self.client(id) else { return };
+        client.window = window;
+        if matches!(client.showing, Showing::Pictures(_)) {
+            client.showing = Showing::Pictures(Box::new(View::new(window)));
+        }
+        self.is_dirty = true;
+        if has_control {
+            // bytes go on: the user's terminal has changed itself, as if the program ran there directly
+            let _ = self.link.resize(window).await;
+        }
+    }
+
+    pub(super) fn toggle_help(&mut self, id: ClientId) {
+        if let Some(client) = self.client(id) {
+            client.shows_help = !client.shows_help;
+            client.show_pictures();
+            self.is_dirty = true;
+        }
+    }
+
+    /// Any key ends the line of keys.
+    pub(super) fn end_help(&mut self, id: ClientId) {
+        if let Some(client) = self.client(id)
+            && client.shows_help
+        {
+            client.shows_help = false;
+            self.is_dirty = true;
+        }
+    }
+
+    pub(super) async fn detach(&mut self, id: ClientId) {
+        let before = self.clients.len();
+        self.clients.retain(|client| client.id != id);
+        if self.clients.len() == before {
+            return;
+        }
+        self.facts.set_clients(self.clients.len());
+        self.tell("detach", Author::Human, json!({"client": id}));
+        if self.control == Some(id) {
+            self.drop_input_of(id);
+            self.control = None;
+            // the last one who was able to type gets control back
+            if let Some(next) = self.clients.iter().rev().find(|client| !client.read_only).map(|client| client.id) {
+                self.give_control(next).await;
+            }
+        }
+        self.rest_soon();
+    }
+
+    pub(super) async fn detach_all(&mut self) -> usize {
+        let ids: Vec<ClientId> = self.clients.iter().map(|client| client.id).collect();
+        for client in &self.clients {
+            client.outbox.line(&Push::Detached(Detached::Asked));
+        }
+        for id in &ids {
+            self.detach(*id).await;
+        }
+        ids.len()
+    }
+
+    /// The program is gone: everybody sees its last screen and hears how it ended.
+    pub(super) async fn dismiss(&mut self, why: Detached) {
+        self.is_flooding = false;
+        self.is_dirty = true;
+        let at = self.consumed;
+        for index in 0..self.clients.len() {
+            let id = self.clients[index].id;
+            if self.control == Some(id) {
+                // those who had bytes have them all; those who skipped get the last picture
+                if !matches!(self.clients[index].showing, Showing::Bytes) {
+                    self.show_bytes(id).await;
+                }
+            } else {
+                let screen = self.picture.catch_up(at).await;
+                let client = &mut self.clients[index];
+                if let Showing::Pictures(view) = &mut client.showing {
+                    client.outbox.output(&view.draw(screen, None));
+                }
+            }
+            self.clients[index].outbox.line(&Push::Detached(why.clone()));
+        }
+        self.clients.clear();
+        self.facts.set_clients(0);
+    }
+}

@@ -1,0 +1,460 @@
+//! The runtime's loop: news from the holder, asks from clients, and the few moments when time matters.
+
+use serde_json::json;
+use shared::event::Author;
+use shared::id::Offset;
+use shared::message::{Code, Failure};
+use shared::runtime::LostReason;
+use shared::screen::{Event, Located, Size, answer};
+use tokio::time::Instant;
+
+use super::{Ask, EAGER, Ended, FLOOD_BYTES, FLOOD_PAUSE, FLOOD_WINDOW, MAX_INPUT, MAX_LAG, REST_AFTER, Runtime, Source, Typed};
+use crate::holder::end_marked;
+use crate::holder::link::LinkError;
+use crate::holder::wire::News;
+use crate::lifecycle::{self, End};
+use crate::recording::{self, OVERHEAD, ReadError, Record};
+
+/// Read from the recording at a time; between two, others get their turn.
+const BATCH: usize = 256 << 10;
+
+/// What is left of a killed holder's programs gets this long to end by itself.
+const ORPHAN_GRACE: std::time::Duration = std::time::Duration::from_secs(2);
+
+/// A database that could not take the end of a session (a full disk) is asked again this often.
+const STORE_RETRY: std::time::Duration = std::time::Duration::from_secs(2);
+
+/// What the recording holds, in the order it happened.
+enum Piece {
+    /// Bytes, where their first frame begins, where their last one ends.
+    Output(Vec<u8>, Offset, Offset),
+    Resize(Size, Offset),
+}
+
+enum Turn {
+    Ask(Option<Ask>),
+    News(Result<News, LinkError>),
+    Drained,
+    Time,
+}
+
+impl Runtime {
+    pub(super) async fn run(mut self, answered: Offset) {
+        self.resume_from(answered).await;
+        let end = self.follow().await;
+        self.finish(end).await;
+    }
+
+    /// Everything up to `answered` was dealt with by an earlier daemon: read it without reacting.
+    async fn resume_from(&mut self, answered: Offset) {
+        let from = answered.max(self.picture.offset()).min(self.end);
+        let screen = self.picture.catch_up(from).await;
+        self.scanner = screen.scanner();
+        self.size = screen.size();
+        self.consumed = self.picture.offset();
+        self.reader.seek(self.consumed);
+        if self.end > 0 {
+            self.consume(self.end).await;
+        }
+        self.rest_soon();
+    }
+
+    async fn follow(&mut self) -> End {
+        loop {
+            if let Some(status) = self.exit {
+                // nothing is appended after the exit
+                self.consume(Offset::MAX).await;
+                return match self.terminating {
+                    Some(author) => End::Killed(status, author),
+                    None => End::Exited(status),
+                };
+            }
+            let turn = {
+                let deadline = self.next_deadline();
+                let wakes = async {
+                    match deadline {
+                        Some(at) => tokio::time::sleep_until(at).await,
+                        None => std::future::pending().await,
+                    }
+                };
+                let is_pausing = self.pause_until.is_some();
+                tokio::select! {
+                    biased;
+                    ask = self.asks.recv() => Turn::Ask(ask),
+                    news = self.link.news(), if !is_pausing => Turn::News(news),
+                    () = self.drained.notified(), if self.has_pictures() => Turn::Drained,
+                    () = wakes => Turn::Time,
+                }
+            };
+            match turn {
+                Turn::Ask(Some(ask)) => self.obey(ask).await,
+                // every handle is gone: the daemon is stopping
+                Turn::Ask(None) => std::future::pending().await,
+                Turn::News(Ok(news)) => self.hear(news).await,
+                Turn::News(Err(_)) => return self.holder_is_gone().await,
+                Turn::Drained => {}
+                Turn::Time => self.time_passed().await,
+            }
+            self.send_input().await;
+        }
+    }
+
+    fn next_deadline(&self) -> Option<Instant> {
+        let flood_end = self.is_flooding.then(|| self.window_began + FLOOD_WINDOW);
+        [self.pause_until, self.next_draw(), flood_end, self.rest_at].into_iter().flatten().min()
+    }
+
+    async fn time_passed(&mut self) {
+        let now = Instant::now();
+        if self.pause_until.is_some_and(|at| now >= at) {
+            self.pause_until = None;
+        }
+        if self.is_flooding && self.pause_until.is_none() && now >= self.window_began + FLOOD_WINDOW {
+            self.count_output(0);
+        }
+        if self.next_draw().is_some_and(|at| now >= at) {
+            self.draw().await;
+        }
+        if self.rest_at.is_some_and(|at| now >= at) {
+            self.rest_at = None;
+            if self.clients.is_empty() && self.text_waiters.is_empty() && !self.is_suspended {
+                self.picture.rest();
+                self.reader.rest();
+            }
+        }
+    }
+
+    pub(super) fn rest_soon(&mut self) {
+        self.rest_at = Some(Instant::now() + REST_AFTER);
+    }
+
+    async fn hear(&mut self, news: News) {
+        match news {
+            News::End(end) => {
+                self.end = end;
+                self.facts.set_end(end);
+                self.facts.happened_now();
+                self.consume(end).await;
+            }
+            News::Exit(status) => self.exit = Some(status),
+            News::Suspended(why) => self.recording_changed(why).await,
+            News::Unrecorded(bytes) => self.unrecorded(&bytes).await,
+            News::Taken(_) | News::Greeting(..) | News::Refused(_) | News::Unknown => {}
+        }
+    }
+
+    /// Reads what is new and deals with it, batch by batch.
+    async fn consume(&mut self, until: Offset) {
+        loop {
+            let mut pieces: Vec<Piece> = Vec::new();
+            let outcome = self.reader.read(until, BATCH, |end, _, record| match record {
+                Record::Output(body) => match pieces.last_mut() {
+                    Some(Piece::Output(bytes, _, at)) => {
+                        bytes.extend_from_slice(body);
+                        *at = end;
+                    }
+                    _ => pieces.push(Piece::Output(body.to_vec(), end - (body.len() + OVERHEAD) as u64, end)),
+                },
+                Record::Resize(size) => pieces.push(Piece::Resize(size, end)),
+                Record::Exit(status) => self.exit = Some(status),
+                Record::Header(_) | Record::Gap(_) | Record::Unknown => {}
+            });
+            match outcome {
+                Ok(true) => {}
+                Ok(false) => break,
+                Err(ReadError::Dropped { first }) => {
+                    self.reader.seek(first);
+                    continue;
+                }
+                Err(error) => {
+                    self.context.log.warn(&format!("session {}: {error}", self.name));
+                    let next = recording::segments(&self.context.paths.recording(self.id))
+                        .ok()
+                        .and_then(|starts| starts.into_iter().find(|start| *start > self.reader.offset()));
+                    match next {
+                        Some(next) => self.reader.seek(next),
+                        None => break,
+                    }
+                    continue;
+                }
+            }
+            for piece in pieces {
+                match piece {
+                    Piece::Output(bytes, start, end) => {
+                        self.output(&bytes, start, end).await;
+                        self.consumed = end;
+                    }
+                    Piece::Resize(size, end) => {
+                        self.consumed = end;
+                        self.resized(size).await;
+                    }
+                }
+            }
+            self.consumed = self.reader.offset();
+            if self.reader.offset() < until {
+                tokio::task::yield_now().await;
+            }
+        }
+        if self.consumed.saturating_sub(self.picture.offset()) > MAX_LAG {
+            let at = self.consumed;
+            self.picture.catch_up(at).await;
+        }
+        self.check_waiters().await;
+        if self.is_flooding && Instant::now() >= self.eager_until {
+            self.pause_until = Some(Instant::now() + FLOOD_PAUSE);
+        }
+    }
+
+    async fn output(&mut self, bytes: &[u8], start: Offset, end: Offset) {
+        self.count_output(bytes.len());
+        let mut events = Vec::new();
+        self.scanner.feed(bytes, &mut events);
+        let answered_elsewhere = self.pass_on(bytes);
+        if events.iter().any(|located| matches!(located.event, Event::Query(..))) {
+            let reply = if answered_elsewhere { Vec::new() } else { self.replies(bytes, start, &events).await };
+            // a link that is gone is seen by the loop
+            let _ = self.link.answer(end, reply).await;
+        }
+        self.activity.send_modify(|count| *count += 1);
+        self.rest_soon();
+    }
+
+    /// Answers, in order, of the queries in this batch.
+    async fn replies(&mut self, bytes: &[u8], start: Offset, events: &[Located]) -> Vec<u8> {
+        let mut reply = Vec::new();
+        for located in events {
+            let Event::Query(query, _) = &located.event else { continue };
+            let cursor = if query.needs_cursor() { Some(self.cursor_at(start, &bytes[..located.end]).await) } else { None };
+            reply.extend(answer(query, self.scanner.modes(), self.size, cursor).unwrap_or_default());
+        }
+        reply
+    }
+
+    /// Where the cursor is after these bytes of the frames that begin at `start`; row and column from 1.
+    async fn cursor_at(&mut self, start: Offset, bytes: &[u8]) -> (u16, u16) {
+        self.picture.catch_up(start).await;
+        self.picture.feed_ahead(bytes);
+        let cursor = self.picture.screen().cursor();
+        (cursor.row + 1, cursor.col + 1)
+    }
+
+    fn count_output(&mut self, bytes: usize) {
+        let now = Instant::now();
+        if now >= self.window_began + FLOOD_WINDOW {
+            self.is_flooding = self.window_bytes >= FLOOD_BYTES;
+            self.window_began = now;
+            self.window_bytes = 0;
+        }
+        self.window_bytes += bytes;
+        self.is_flooding |= self.window_bytes >= FLOOD_BYTES;
+    }
+
+    async fn check_waiters(&mut self) {
+        if self.text_waiters.is_empty() {
+            return;
+        }
+        let at = self.consumed;
+        let screen = self.picture.catch_up(at).await;
+        let text: Vec<String> = (0..screen.size().rows).map(|row| screen.row_text(row)).collect();
+        let text = text.join("\n");
+        for (pattern, found) in std::mem::take(&mut self.text_waiters) {
+            if pattern.is_match(&text) {
+                let _ = found.send(());
+            } else if !found.is_closed() {
+                self.text_waiters.push((pattern, found));
+            }
+        }
+    }
+
+    async fn recording_changed(&mut self, why: String) {
+        let at = self.consumed;
+        self.picture.catch_up(at).await;
+        let is_suspended = !why.is_empty();
+        self.is_suspended = is_suspended;
+        self.facts.set_suspended(is_suspended.then(|| why.clone()));
+        let kind = if is_suspended { "recording_suspended" } else { "recording_resumed" };
+        self.context.log.warn(&format!("session {}: {kind} {why}", self.name));
+        if !is_suspended {
+            // from here on the recording alone does not tell the screen any more
+            self.picture.store();
+        }
+        let fact = crate::store::Fact::new(self.session, Author::Daemon, kind, json!({"reason": why}));
+        let store = self.context.store.clone();
+        tokio::spawn(async move {
+            let _ = store.tell(fact).await;
+        });
+    }
+
+    /// Output while the disk is full: shown, answered, but kept nowhere.
+    async fn unrecorded(&mut self, bytes: &[u8]) {
+        self.count_output(bytes.len());
+        let at = self.consumed;
+        self.picture.catch_up(at).await;
+        let mut events = Vec::new();
+        self.scanner.feed(bytes, &mut events);
+        let answered_elsewhere = self.pass_on(bytes);
+        let mut seen: Vec<Located> = Vec::new();
+        self.picture.screen().feed(bytes, &mut seen);
+        if !answered_elsewhere {
+            let mut reply = Vec::new();
+            for located in &seen {
+                if let Event::Query(query, cursor) = &located.event {
+                    reply.extend(answer(query, self.scanner.modes(), self.size, *cursor).unwrap_or_default());
+                }
+            }
+            if !reply.is_empty() {
+                let _ = self.link.input(&reply).await;
+            }
+        }
+        self.facts.happened_now();
+        self.activity.send_modify(|count| *count += 1);
+    }
+
+    async fn obey(&mut self, ask: Ask) {
+        match ask {
+            Ask::Attach { outbox, window, read_only, prefix, answer } => {
+                let joined = self.attach(outbox, window, read_only, prefix).await;
+                let _ = answer.send(joined);
+            }
+            Ask::Detach(id) => self.detach(id).await,
+            Ask::DetachAll(answer) => {
+                let _ = answer.send(self.detach_all().await);
+            }
+            Ask::Input { from, bytes, taken } => self.take_input(from, bytes, taken),
+            Ask::Resize(id, window) => self.window_changed(id, window).await,
+            Ask::TakeControl(id) => self.take_control(id).await,
+            Ask::KeyHelp(id) => self.toggle_help(id),
+            Ask::Shot { scrollback, answer } => {
+                let at = self.consumed;
+                let _ = answer.send(self.picture.shot(at, scrollback).await);
+                self.rest_soon();
+            }
+            Ask::WaitText { pattern, found } => {
+                self.text_waiters.push((pattern, found));
+                self.check_waiters().await;
+            }
+            Ask::Terminate { grace_ms, author } => {
+                self.terminating = Some(author);
+                let _ = self.link.terminate(grace_ms).await;
+            }
+            Ask::Renamed(name) => {
+                self.name = name;
+                self.is_dirty = true;
+            }
+        }
+    }
+
+    fn take_input(&mut self, from: Source, bytes: Vec<u8>, taken: tokio::sync::oneshot::Sender<Result<(), Failure>>) {
+        if let Source::Client(id) = from {
+            self.end_help(id);
+            if self.control != Some(id) {
+                // typed while control was being taken away: it is not for this terminal any more
+                let _ = taken.send(Ok(()));
+                return;
+            }
+        }
+        let now = Instant::now();
+        self.eager_until = now + EAGER;
+        self.pause_until = None;
+        self.facts.happened_now();
+        self.input_bytes += bytes.len();
+        let mut typed = Typed { from, bytes, sent: 0, taken: Some(taken) };
+        // a client goes on reading keys while there is room; an API call hears when its bytes are on their way
+        if matches!(from, Source::Client(_))
+            && self.input_bytes <= MAX_INPUT
+            && let Some(taken) = typed.taken.take()
+        {
+            let _ = taken.send(Ok(()));
+        }
+        self.input.push_back(typed);
+    }
+
+    /// Sends what the holder has room for.
+    async fn send_input(&mut self) {
+        while let Some(typed) = self.input.front_mut() {
+            let room = self.link.input_room();
+            let rest = &typed.bytes[typed.sent..];
+            let part = &rest[..rest.len().min(room)];
+            if part.is_empty() && !rest.is_empty() {
+                return;
+            }
+            if !part.is_empty() && self.link.input(part).await.is_err() {
+                return;
+            }
+            typed.sent += part.len();
+            self.input_bytes -= part.len();
+            if typed.sent == typed.bytes.len() {
+                if let Some(taken) = typed.taken.take() {
+                    let _ = taken.send(Ok(()));
+                }
+                self.input.pop_front();
+            }
+        }
+    }
+
+    /// What a client typed that has not reached the program goes with its control.
+    pub(super) fn drop_input_of(&mut self, id: super::ClientId) {
+        for typed in std::mem::take(&mut self.input) {
+            if typed.from == Source::Client(id) {
+                self.input_bytes -= typed.bytes.len() - typed.sent;
+                if let Some(taken) = typed.taken {
+                    let _ = taken.send(Ok(()));
+                }
+            } else {
+                self.input.push_back(typed);
+            }
+        }
+    }
+
+    /// The link ended without an exit: either it is in the recording, or the holder was killed.
+    async fn holder_is_gone(&mut self) -> End {
+        self.consume(Offset::MAX).await;
+        let dir = self.context.paths.recording(self.id);
+        let tail = recording::cut_torn_tail(&dir).unwrap_or_default();
+        if let Some(status) = self.exit.or(tail.exit) {
+            return match self.terminating {
+                Some(author) => End::Killed(status, author),
+                None => End::Exited(status),
+            };
+        }
+        let id = self.id.to_string();
+        let ended = tokio::task::spawn_blocking(move || end_marked("SESSIONS_RUNTIME", &id, ORPHAN_GRACE)).await.unwrap_or(0);
+        self.context
+            .log
+            .warn(&format!("session {} ({}): its holder was killed; ended {ended} process(es) it left behind", self.name, self.session));
+        End::Lost(LostReason::HolderDied)
+    }
+
+    async fn finish(mut self, end: End) {
+        let now = jiff::Timestamp::now();
+        let ended = describe(&end);
+        loop {
+            let (state, ending, facts) = lifecycle::settle(&end, self.session, now);
+            match self.context.store.runtime_has_ended(self.id, self.session, state, ending, facts).await {
+                Ok(()) | Err(crate::store::Error::Gone) => break,
+                Err(error) => {
+                    self.context.log.warn(&format!("session {}: its end could not be stored: {error}", self.name));
+                    tokio::time::sleep(STORE_RETRY).await;
+                }
+            }
+        }
+        self.picture.store();
+        self.context.registry.remove(self.session);
+        self.dismiss(ended.push()).await;
+        for typed in std::mem::take(&mut self.input) {
+            if let Some(taken) = typed.taken {
+                let _ = taken.send(Err(Failure::new(Code::Status, format!("session {} has ended: {}", self.name, ended.sentence))));
+            }
+        }
+        self.ended.send_replace(Some(ended));
+    }
+}
+
+fn describe(end: &End) -> Ended {
+    match end {
+        End::Exited(status) => Ended { sentence: status.to_string(), exit: Some(*status) },
+        End::Killed(status, _) => Ended { sentence: format!("killed ({status})"), exit: Some(*status) },
+        End::Lost(reason) => Ended { sentence: reason.sentence().to_owned(), exit: None },
+        End::Refused(why) => Ended { sentence: why.clone(), exit: None },
+    }
+}

@@ -1,0 +1,184 @@
+//! The callable side of a runtime: typed asks to its task, and facts that can be read without asking.
+
+use std::sync::atomic::{AtomicI64, AtomicU32, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use shared::event::Author;
+use shared::id::{Offset, RuntimeId, SessionId};
+use shared::message::{Failure, ScreenShot};
+use shared::screen::Size;
+use tokio::sync::{mpsc, oneshot, watch};
+
+use super::{Ask, ClientId, Ended, Source};
+use crate::attachment::Outbox;
+use crate::holder::wire::Greeting;
+
+/// Numbers that change often and are only looked at.
+pub struct Facts {
+    last_activity: AtomicI64,
+    clients: AtomicU32,
+    size: AtomicU32,
+    end: AtomicU64,
+    suspended: Mutex<Option<String>>,
+}
+
+impl Facts {
+    pub(super) fn new(greeting: &Greeting) -> Self {
+        let facts = Self {
+            last_activity: AtomicI64::new(0),
+            clients: AtomicU32::new(0),
+            size: AtomicU32::new(0),
+            end: AtomicU64::new(greeting.end),
+            suspended: Mutex::new(greeting.suspended.clone()),
+        };
+        facts.set_size(greeting.size);
+        facts
+    }
+
+    pub(super) fn happened_now(&self) {
+        self.last_activity.store(jiff::Timestamp::now().as_microsecond(), Ordering::Relaxed);
+    }
+
+    pub fn last_activity(&self) -> Option<jiff::Timestamp> {
+        let micros = self.last_activity.load(Ordering::Relaxed);
+        (micros > 0).then(|| jiff::Timestamp::from_microsecond(micros).ok()).flatten()
+    }
+
+    pub(super) fn set_clients(&self, count: usize) {
+        self.clients.store(count as u32, Ordering::Relaxed);
+    }
+
+    pub fn clients(&self) -> u32 {
+        self.clients.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn set_size(&self, size: Size) {
+        self.size.store(u32::from(size.cols) << 16 | u32::from(size.rows), Ordering::Relaxed);
+    }
+
+    pub fn size(&self) -> Size {
+        let packed = self.size.load(Ordering::Relaxed);
+        Size { cols: (packed >> 16) as u16, rows: packed as u16 }
+    }
+
+    pub(super) fn set_end(&self, end: Offset) {
+        self.end.store(end, Ordering::Relaxed);
+    }
+
+    pub fn end(&self) -> Offset {
+        self.end.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn set_suspended(&self, why: Option<String>) {
+        *self.suspended.lock().unwrap_or_else(PoisonError::into_inner) = why;
+    }
+
+    pub fn suspended(&self) -> Option<String> {
+        self.suspended.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+#[derive(Clone)]
+pub struct RuntimeHandle {
+    pub id: RuntimeId,
+    pub session: SessionId,
+    pub facts: Arc<Facts>,
+    asks: mpsc::Sender<Ask>,
+    ended: watch::Receiver<Option<Ended>>,
+    activity: watch::Receiver<u64>,
+}
+
+impl RuntimeHandle {
+    pub(super) fn new(
+        id: RuntimeId,
+        session: SessionId,
+        asks: mpsc::Sender<Ask>,
+        facts: Arc<Facts>,
+        ended: watch::Receiver<Option<Ended>>,
+        activity: watch::Receiver<u64>,
+    ) -> Self {
+        Self { id, session, facts, asks, ended, activity }
+    }
+
+    async fn ask<T>(&self, make: impl FnOnce(oneshot::Sender<T>) -> Ask) -> Result<T, Failure> {
+        let (answer, answered) = oneshot::channel();
+        self.asks.send(make(answer)).await.map_err(|_| over())?;
+        answered.await.map_err(|_| over())
+    }
+
+    async fn say(&self, ask: Ask) {
+        // a runtime that is over needs nothing more
+        let _ = self.asks.send(ask).await;
+    }
+
+    /// Joins a client; gives its number and whether it has control.
+    pub async fn attach(&self, outbox: Arc<Outbox>, window: Size, read_only: bool, prefix: String) -> Result<(ClientId, bool), Failure> {
+        self.ask(|answer| Ask::Attach { outbox, window, read_only, prefix, answer }).await
+    }
+
+    pub async fn detach(&self, client: ClientId) {
+        self.say(Ask::Detach(client)).await;
+    }
+
+    pub async fn detach_all(&self) -> Result<usize, Failure> {
+        self.ask(Ask::DetachAll).await
+    }
+
+    /// Returns once the input is on its way to the program.
+    pub async fn input(&self, from: Source, bytes: Vec<u8>) -> Result<(), Failure> {
+        self.ask(|taken| Ask::Input { from, bytes, taken }).await?
+    }
+
+    pub async fn resize(&self, client: ClientId, window: Size) {
+        self.say(Ask::Resize(client, window)).await;
+    }
+
+    pub async fn take_control(&self, client: ClientId) {
+        self.say(Ask::TakeControl(client)).await;
+    }
+
+    pub async fn key_help(&self, client: ClientId) {
+        self.say(Ask::KeyHelp(client)).await;
+    }
+
+    pub async fn shot(&self, scrollback: u32) -> Result<ScreenShot, Failure> {
+        self.ask(|answer| Ask::Shot { scrollback, answer }).await
+    }
+
+    /// Returns when the pattern is on the screen.
+    pub async fn wait_text(&self, pattern: regex::Regex) -> Result<(), Failure> {
+        self.ask(|found| Ask::WaitText { pattern, found }).await
+    }
+
+    /// Asks the program to end, and sees to it that it does; returns when it has.
+    pub async fn terminate(&self, grace_ms: u32, author: Author) -> Ended {
+        self.say(Ask::Terminate { grace_ms, author }).await;
+        self.ended().await
+    }
+
+    pub async fn renamed(&self, name: String) {
+        self.say(Ask::Renamed(name)).await;
+    }
+
+    /// Returns when the runtime is over and that is stored.
+    pub async fn ended(&self) -> Ended {
+        let mut ended = self.ended.clone();
+        match ended.wait_for(Option::is_some).await {
+            Ok(seen) => seen.clone().unwrap_or_else(unknown_end),
+            Err(_) => unknown_end(),
+        }
+    }
+
+    /// Changes with every bit of output.
+    pub fn activity(&self) -> watch::Receiver<u64> {
+        self.activity.clone()
+    }
+}
+
+fn over() -> Failure {
+    Failure::new(shared::message::Code::Status, "the program has just ended")
+}
+
+fn unknown_end() -> Ended {
+    Ended { sentence: "it ended while the daemon was stopping".into(), exit: None }
+}

@@ -1,0 +1,195 @@
+//! The daemon's life: one per state directory, listening on one socket, until it is asked to stop. Knows no request.
+
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::AtomicU32;
+use std::time::Duration;
+
+use interprocess::local_socket::tokio::Listener;
+use interprocess::local_socket::tokio::prelude::*;
+use interprocess::local_socket::traits::StreamCommon;
+use interprocess::local_socket::{GenericFilePath, ListenerOptions};
+use interprocess::os::unix::local_socket::ListenerOptionsExt;
+use shared::config::Config;
+use shared::paths::Paths;
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::watch;
+use tokio::task::JoinSet;
+
+use crate::context::{Context, Stop, World};
+use crate::log::Log;
+use crate::registry::Registry;
+use crate::store::{self, StoreHandle};
+use crate::{connection, files, recover};
+
+/// Clients at once; beyond that a new one has to wait, and those that are there are fine.
+const MAX_CLIENTS: usize = 1000;
+
+/// After `accept` failed for want of descriptors: a moment, instead of a hot loop.
+const ACCEPT_BACK_OFF: Duration = Duration::from_millis(100);
+
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    #[error("a daemon is already running for {0}")]
+    AlreadyRunning(String),
+    #[error(transparent)]
+    Store(#[from] store::Error),
+    #[error("{0}")]
+    Io(#[from] io::Error),
+}
+
+/// How a daemon's run ended.
+pub enum Ran {
+    Stopped,
+}
+
+/// Runs the daemon until it is told to stop. `ready` is called once clients can connect.
+pub async fn run(paths: Paths, config: Config, warnings: Vec<String>, ready: impl FnOnce()) -> Result<Ran, StartError> {
+    files::private_dir(&paths.state)?;
+    let _lock = lock(&paths)?;
+    files::private_dir(&paths.runtime)?;
+    files::private_dir(&paths.recordings())?;
+    if let Some(parent) = paths.socket().parent() {
+        files::private_dir(parent)?;
+    }
+    raise_file_limit();
+    let log = Log::open(&paths.log());
+    let context = open_world(paths, config, log, warnings).await?;
+    recover::recover(&context).await?;
+    let listener = listen(&context.paths.socket())?;
+    point_to_socket(&context.paths)?;
+    context.log.note(&format!(
+        "daemon {} started, pid {}, {} going on",
+        shared::VERSION,
+        std::process::id(),
+        shared::text::count(context.registry.count(), "session")
+    ));
+    ready();
+    let outcome = serve(&context, listener).await;
+    let _ = std::fs::remove_file(context.paths.socket());
+    for handle in context.registry.all() {
+        if let Some(at) = handle.facts.last_activity() {
+            let _ = context.store.touch(handle.session, at).await;
+        }
+    }
+    context.store.settle().await;
+    context.log.note("daemon stopped");
+    outcome?;
+    Ok(Ran::Stopped)
+}
+
+/// Held for life: whoever has it may touch the socket, the database and the holders.
+fn lock(paths: &Paths) -> Result<File, StartError> {
+    let path = paths.lock();
+    let file = File::options()
+        .create(true)
+        .append(true)
+        .mode(0o600)
+        .open(&path)
+        .map_err(|error| io::Error::new(error.kind(), format!("cannot write to {}: {error}", paths.state.display())))?;
+    match rustix::fs::flock(&file, rustix::fs::FlockOperation::NonBlockingLockExclusive) {
+        Ok(()) => Ok(file),
+        Err(rustix::io::Errno::WOULDBLOCK) => Err(StartError::AlreadyRunning(paths.state.display().to_string())),
+        Err(error) => Err(io::Error::from(error).into()),
+    }
+}
+
+/// A descriptor or two for each session adds up; programs get their own limit back.
+fn raise_file_limit() {
+    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+    let limit = getrlimit(Resource::Nofile);
+    let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, maximum: limit.maximum });
+}
+
+async fn open_world(paths: Paths, config: Config, log: Log, mut warnings: Vec<String>) -> Result<Context, StartError> {
+    let opened = store::open(&paths.database())?;
+    if let Some(aside) = opened.set_aside {
+        let text = format!(
+            "the database was damaged and has been set aside as {}; a new one was begun, recordings are untouched",
+            aside.display()
+        );
+        log.warn(&text);
+        warnings.push(text);
+    }
+    let store = StoreHandle::start(opened.connection)?;
+    let local_lease = store.local_lease(boot_id()).await?;
+    Ok(Arc::new(World {
+        paths,
+        config,
+        store,
+        registry: Registry::default(),
+        log,
+        local_lease,
+        started_at: jiff::Timestamp::now(),
+        clients: AtomicU32::new(0),
+        warnings,
+        stop: watch::Sender::new(Stop::No),
+    }))
+}
+
+/// Names this boot of this machine: after a reboot the lease points to a new instance.
+fn boot_id() -> String {
+    std::fs::read_to_string("/proc/sys/kernel/random/boot_id").map_or_else(|_| "this machine".to_owned(), |id| id.trim().to_owned())
+}
+
+/// Only with the lock held: a socket file that is there belongs to a daemon that is dead.
+fn listen(path: &Path) -> io::Result<Listener> {
+    match std::fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
+    let name = path.to_fs_name::<GenericFilePath>()?;
+    // the folder is 0700 already; the name is ours to clean up, because only we know whether it is still ours
+    ListenerOptions::new().name(name).mode(0o600).reclaim_name(false).create_tokio()
+}
+
+/// Says in the state directory where the socket is, for callers without `XDG_RUNTIME_DIR`.
+fn point_to_socket(paths: &Paths) -> io::Result<()> {
+    let temporary = paths.state.join("socket.new");
+    std::fs::write(&temporary, paths.socket().to_string_lossy().as_bytes())?;
+    std::fs::rename(temporary, paths.pointer())
+}
+
+async fn serve(context: &Context, listener: Listener) -> io::Result<()> {
+    let mut terminate = signal(SignalKind::terminate())?;
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    let mut hangup = signal(SignalKind::hangup())?;
+    let mut stop = context.stop.subscribe();
+    let mut clients = JoinSet::new();
+    let uid = rustix::process::geteuid().as_raw();
+    loop {
+        tokio::select! {
+            accepted = listener.accept(), if clients.len() < MAX_CLIENTS => match accepted {
+                Ok(stream) => {
+                    if stream.peer_creds().is_ok_and(|peer| peer.euid() == Some(uid)) {
+                        clients.spawn(connection::serve(Arc::clone(context), stream));
+                    } else {
+                        context.log.warn("a connection of another user was refused");
+                    }
+                }
+                Err(error) => {
+                    context.log.warn(&format!("accepting a client: {error}"));
+                    tokio::time::sleep(ACCEPT_BACK_OFF).await;
+                }
+            },
+            Some(ended) = clients.join_next() => {
+                if let Err(error) = ended
+                    && error.is_panic()
+                {
+                    context.log.warn(&format!("a connection ended with a panic: {error}"));
+                }
+            }
+            _ = terminate.recv() => { context.stop.send_replace(Stop::Leave); }
+            _ = interrupt.recv() => { context.stop.send_replace(Stop::Leave); }
+            // the terminal it was started from is gone: nothing to us
+            _ = hangup.recv() => {}
+            _ = stop.changed() => break,
+        }
+    }
+    drop(listener);
+    while clients.join_next().await.is_some() {}
+    Ok(())
+}

@@ -1,0 +1,189 @@
+//! The database: one thread, typed calls. The only place with SQL is this module and its files.
+//! A change and the events that tell of it are one transaction, announced after commit.
+
+mod event;
+mod open;
+mod runtime;
+mod schema;
+mod session;
+mod thread;
+
+use rusqlite::{Connection, Transaction};
+use shared::event::{Author, Event};
+use shared::id::{RuntimeId, SessionId};
+use tokio::sync::{broadcast, mpsc, oneshot};
+
+pub use open::open;
+pub use runtime::{Ending, LiveRuntime, Start, Started};
+
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    #[error(
+        "the database was written by a newer version (schema {found}, this one knows {known}): upgrade sessions-tui; nothing was changed"
+    )]
+    Newer { found: i64, known: i64 },
+    #[error("a session called {0} is already there: choose another name, or attach to it")]
+    NameTaken(String),
+    #[error("session {name} is {status}: attach to it, or choose another name")]
+    SessionIsLive { name: String, status: shared::session::Status },
+    #[error("there is no such session any more")]
+    Gone,
+    #[error("the disk is full: nothing was stored; free some space and try again")]
+    DiskFull,
+    #[error("the database: {0}")]
+    Sqlite(rusqlite::Error),
+    #[error("the database: {0}")]
+    Broken(String),
+}
+
+impl From<rusqlite::Error> for Error {
+    fn from(error: rusqlite::Error) -> Self {
+        match error.sqlite_error_code() {
+            Some(rusqlite::ErrorCode::DiskFull) => Self::DiskFull,
+            _ => Self::Sqlite(error),
+        }
+    }
+}
+
+pub type Result<T> = std::result::Result<T, Error>;
+
+/// How much a commit must survive.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Durability {
+    /// A power cut: lifecycle facts.
+    Power,
+    /// kill -9 of anything: high-rate rows.
+    Process,
+}
+
+type Job = Box<dyn FnOnce(&mut Connection) + Send>;
+
+/// The callable side of the store; cheap to clone.
+#[derive(Clone)]
+pub struct StoreHandle {
+    jobs: mpsc::Sender<Job>,
+    announcements: broadcast::Sender<Event>,
+}
+
+/// Calls waiting for the store thread; more make callers wait, which is what should happen.
+const WAITING_CALLS: usize = 256;
+
+/// Events a slow subscriber may be behind before it has to read them from the database.
+const ANNOUNCED_EVENTS: usize = 1024;
+
+impl StoreHandle {
+    /// Gives the connection to a thread of its own.
+    pub fn start(mut connection: Connection) -> std::io::Result<Self> {
+        let (jobs, mut waiting) = mpsc::channel::<Job>(WAITING_CALLS);
+        std::thread::Builder::new().name("store".into()).stack_size(512 << 10).spawn(move || {
+            while let Some(job) = waiting.blocking_recv() {
+                job(&mut connection);
+            }
+            // the last handle is gone: leave a database without a log behind
+            let _ = connection.execute_batch("PRAGMA wal_checkpoint(TRUNCATE)");
+        })?;
+        Ok(Self { jobs, announcements: broadcast::Sender::new(ANNOUNCED_EVENTS) })
+    }
+
+    /// Events as they are committed, from now on.
+    pub fn announcements(&self) -> broadcast::Receiver<Event> {
+        self.announcements.subscribe()
+    }
+
+    /// Waits until everything asked before is done, so that the daemon may leave.
+    pub async fn settle(&self) {
+        let _ = self.read(|_| Ok(())).await;
+    }
+
+    async fn read<R: Send + 'static>(&self, work: impl FnOnce(&Connection) -> Result<R> + Send + 'static) -> Result<R> {
+        let (answer, answered) = oneshot::channel();
+        let job: Job = Box::new(move |connection| {
+            let _ = answer.send(work(connection));
+        });
+        self.jobs.send(job).await.map_err(|_| stopped())?;
+        answered.await.map_err(|_| stopped())?
+    }
+
+    /// One transaction; the events it told are announced once it is committed.
+    async fn write<R: Send + 'static>(
+        &self,
+        durability: Durability,
+        work: impl FnOnce(&mut Change<'_>) -> Result<R> + Send + 'static,
+    ) -> Result<R> {
+        let (answer, answered) = oneshot::channel();
+        let announcements = self.announcements.clone();
+        let job: Job = Box::new(move |connection| {
+            let outcome = change(connection, durability, work);
+            let outcome = outcome.map(|(result, events)| {
+                for event in events {
+                    // nobody listening is fine
+                    let _ = announcements.send(event);
+                }
+                result
+            });
+            let _ = answer.send(outcome);
+        });
+        self.jobs.send(job).await.map_err(|_| stopped())?;
+        answered.await.map_err(|_| stopped())?
+    }
+}
+
+fn stopped() -> Error {
+    Error::Broken("the store has stopped".into())
+}
+
+/// A transaction under way, with the events that will be announced if it commits.
+struct Change<'c> {
+    sql: Transaction<'c>,
+    events: Vec<Event>,
+}
+
+fn change<R>(
+    connection: &mut Connection,
+    durability: Durability,
+    work: impl FnOnce(&mut Change<'_>) -> Result<R>,
+) -> Result<(R, Vec<Event>)> {
+    let level = match durability {
+        Durability::Power => "FULL",
+        Durability::Process => "NORMAL",
+    };
+    connection.pragma_update(None, "synchronous", level)?;
+    let mut change = Change { sql: connection.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?, events: Vec::new() };
+    let result = work(&mut change)?;
+    let Change { sql, events } = change;
+    sql.commit()?;
+    Ok((result, events))
+}
+
+/// A fact to be told with a change.
+pub struct Fact {
+    pub session: SessionId,
+    pub author: Author,
+    pub kind: &'static str,
+    pub data: serde_json::Value,
+}
+
+impl Fact {
+    pub fn new(session: SessionId, author: Author, kind: &'static str, data: serde_json::Value) -> Self {
+        Self { session, author, kind, data }
+    }
+}
+
+/// Ids of what a removal took with it.
+pub struct Removed {
+    pub runtimes: Vec<RuntimeId>,
+}
+
+/// A time as the database keeps it.
+fn micros(at: jiff::Timestamp) -> i64 {
+    at.as_microsecond()
+}
+
+fn timestamp(micros: i64) -> jiff::Timestamp {
+    jiff::Timestamp::from_microsecond(micros).unwrap_or(jiff::Timestamp::UNIX_EPOCH)
+}
+
+/// A stored text that does not parse means a damaged row: said, never guessed.
+fn broken(what: &str, text: &str) -> Error {
+    Error::Broken(format!("{what} {text:?} is not readable"))
+}

@@ -1,0 +1,139 @@
+//! Opening the database file: permissions, integrity, a newer version, a damaged one.
+//! Nothing is ever deleted here: a damaged database is set aside with its log.
+
+use std::path::{Path, PathBuf};
+
+use rusqlite::{Connection, OpenFlags};
+
+use super::{Error, Result, schema};
+
+pub struct Opened {
+    pub connection: Connection,
+    /// Where a damaged database was put, if there was one.
+    pub set_aside: Option<PathBuf>,
+}
+
+/// Opens or creates the database. A newer one is refused untouched; a damaged one is set aside.
+pub fn open(path: &Path) -> Result<Opened> {
+    match try_open(path) {
+        Ok(connection) => Ok(Opened { connection, set_aside: None }),
+        Err(error) if is_damage(&error) => {
+            let aside = set_aside(path).map_err(|io| Error::Broken(format!("it is damaged ({error}) and could not be set aside: {io}")))?;
+            Ok(Opened { connection: try_open(path)?, set_aside: Some(aside) })
+        }
+        Err(error) => Err(error),
+    }
+}
+
+fn try_open(path: &Path) -> Result<Connection> {
+    if path.exists() {
+        // read-only first: a newer database must stay byte for byte as it is
+        let peek = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX)?;
+        let found = schema::version(&peek)?;
+        let known = schema::known_version();
+        if found > known {
+            return Err(Error::Newer { found, known });
+        }
+    }
+    let mut connection = Connection::open(path)?;
+    connection.busy_timeout(std::time::Duration::from_secs(5))?;
+    connection.execute_batch(
+        "PRAGMA journal_mode = WAL;
+         PRAGMA foreign_keys = ON;
+         PRAGMA trusted_schema = OFF;
+         PRAGMA cell_size_check = ON;
+         PRAGMA wal_autocheckpoint = 1000;
+         PRAGMA journal_size_limit = 4194304;
+         PRAGMA cache_size = -1024;
+         PRAGMA temp_store = MEMORY;",
+    )?;
+    let verdict: String = connection.query_row("PRAGMA quick_check(1)", [], |row| row.get(0))?;
+    if verdict != "ok" {
+        return Err(Error::Broken(format!("quick_check says {verdict}")));
+    }
+    schema::migrate(&mut connection, |connection, found| {
+        let backup = path.with_extension(format!("v{found}.backup.db"));
+        connection.execute("VACUUM INTO ?1", [backup.to_string_lossy()])?;
+        Ok(())
+    })?;
+    Ok(connection)
+}
+
+fn is_damage(error: &Error) -> bool {
+    match error {
+        Error::Sqlite(sqlite) => {
+            matches!(sqlite.sqlite_error_code(), Some(rusqlite::ErrorCode::DatabaseCorrupt | rusqlite::ErrorCode::NotADatabase))
+        }
+        Error::Broken(_) => true,
+        _ => false,
+    }
+}
+
+/// Renames the file and its log out of the way.
+fn set_aside(path: &Path) -> std::io::Result<PathBuf> {
+    let stamp = jiff::Timestamp::now().strftime("%Y%m%dT%H%M%SZ").to_string();
+    let mut aside = path.with_extension(format!("damaged-{stamp}.db"));
+    for n in 2.. {
+        if !aside.exists() {
+            break;
+        }
+        aside = path.with_extension(format!("damaged-{stamp}-{n}.db"));
+    }
+    for suffix in ["", "-wal", "-shm"] {
+        let from = with_suffix(path, suffix);
+        if from.exists() {
+            std::fs::rename(&from, with_suffix(&aside, suffix))?;
+        }
+    }
+    Ok(aside)
+}
+
+fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(suffix);
+    name.into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn promise_9_a_newer_database_is_refused_untouched() {
+        let dir = tempfile::tempdir().expect("a folder");
+        let path = dir.path().join("sessions.db");
+        drop(open(&path).expect("creates"));
+        let connection = Connection::open(&path).expect("opens");
+        connection.pragma_update(None, "user_version", 99).expect("sets");
+        drop(connection);
+        let before = std::fs::read(&path).expect("reads");
+        assert!(matches!(open(&path), Err(Error::Newer { found: 99, .. })));
+        assert_eq!(std::fs::read(&path).expect("reads"), before);
+    }
+
+    #[test]
+    fn a_damaged_database_is_set_aside_and_kept() {
+        let dir = tempfile::tempdir().expect("a folder");
+        let path = dir.path().join("sessions.db");
+        let noise: Vec<u8> = (0..20_000u32).map(|n| (n.wrapping_mul(2_654_435_761) >> 13) as u8).collect();
+        std::fs::write(&path, &noise).expect("writes");
+        let opened = open(&path).expect("starts anew");
+        let aside = opened.set_aside.expect("set aside");
+        assert_eq!(std::fs::read(aside).expect("kept"), noise);
+    }
+
+    #[test]
+    fn damage_in_any_page_never_stops_the_start() {
+        let dir = tempfile::tempdir().expect("a folder");
+        let path = dir.path().join("sessions.db");
+        drop(open(&path).expect("creates"));
+        let good = std::fs::read(&path).expect("reads");
+        for page in 0..good.len() / 4096 {
+            let mut bad = good.clone();
+            bad[page * 4096..(page + 1) * 4096].fill(0xa5);
+            let path = dir.path().join(format!("page-{page}.db"));
+            std::fs::write(&path, &bad).expect("writes");
+            open(&path).unwrap_or_else(|error| panic!("page {page}: {error}"));
+        }
+    }
+}

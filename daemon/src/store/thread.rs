@@ -1,0 +1,233 @@
+//! Threads: found by what a user typed, renamed, removed with everything below them.
+
+use rusqlite::{Connection, OptionalExtension, params};
+use serde_json::json;
+use shared::event::Author;
+use shared::id::{InstanceId, LeaseId, RuntimeId, SessionId, TerminalId, ThreadId};
+use shared::lease::{Instance, Lease};
+use shared::message::{Code, Failure};
+use shared::screen::Size;
+use shared::terminal::{Terminal, TerminalKind};
+use shared::thread::Thread;
+
+use super::{Change, Durability, Error, Fact, Removed, Result, StoreHandle, broken, micros, timestamp};
+
+/// How many candidates an ambiguous prefix shows.
+const CANDIDATES: usize = 5;
+
+impl StoreHandle {
+    /// The latest session of the thread a user means: exact name, exact id, or an unambiguous prefix of either.
+    pub async fn find(&self, word: String) -> std::result::Result<SessionId, Failure> {
+        self.read(move |connection| Ok(find(connection, &word)?)).await.map_err(|error| Failure::failed(error.to_string()))?
+    }
+
+    pub async fn rename(&self, session: SessionId, new: String, author: Author) -> Result<()> {
+        self.write(Durability::Power, move |change| {
+            let old: String = change.sql.query_row(
+                "SELECT name FROM threads WHERE id = (SELECT thread_id FROM sessions WHERE id = ?1)",
+                [session.to_string()],
+                |row| row.get(0),
+            )?;
+            if old == new {
+                return Ok(());
+            }
+            let taken: bool = change.sql.query_row("SELECT EXISTS (SELECT 1 FROM threads WHERE name = ?1)", [&new], |row| row.get(0))?;
+            if taken {
+                return Err(Error::NameTaken(new));
+            }
+            change.sql.execute(
+                "UPDATE threads SET name = ?1 WHERE id = (SELECT thread_id FROM sessions WHERE id = ?2)",
+                params![new, session.to_string()],
+            )?;
+            change.tell(Fact::new(session, author, "renamed", json!({"from": old, "to": new})))
+        })
+        .await
+    }
+
+    /// Takes the thread of this session away, with all its sessions, terminals, runtimes and events.
+    pub async fn remove(&self, session: SessionId) -> Result<Removed> {
+        self.write(Durability::Power, move |change| {
+            let thread: String =
+                change.sql.query_row("SELECT thread_id FROM sessions WHERE id = ?1", [session.to_string()], |row| row.get(0))?;
+            let runtimes = {
+                let mut statement = change
+                    .sql
+                    .prepare("SELECT runtimes.id FROM runtimes JOIN sessions ON sessions.id = session_id WHERE thread_id = ?1")?;
+                let ids: Vec<String> = statement.query_map([&thread], |row| row.get(0))?.collect::<rusqlite::Result<_>>()?;
+                ids.iter().filter_map(|id| RuntimeId::parse(id)).collect()
+            };
+            change.sql.execute("DELETE FROM threads WHERE id = ?1", [&thread])?;
+            Ok(Removed { runtimes })
+        })
+        .await
+    }
+
+    pub async fn thread_of(&self, session: SessionId) -> Result<Thread> {
+        self.read(move |connection| {
+            let row = connection.query_row(
+                "SELECT threads.id, name, workspace, user, channel, threads.created_at,
+                    (SELECT count(*) FROM sessions AS all_sessions WHERE all_sessions.thread_id = threads.id)
+                 FROM threads JOIN sessions ON sessions.thread_id = threads.id WHERE sessions.id = ?1",
+                [session.to_string()],
+                |row| {
+                    Ok((row.get::<_, String>(0)?, row.get(1)?, row.get(2)?, row.get(3)?, row.get(4)?, row.get(5)?, row.get::<_, i64>(6)?))
+                },
+            )?;
+            Ok(Thread {
+                id: ThreadId::parse(&row.0).ok_or_else(|| broken("thread id", &row.0))?,
+                name: row.1,
+                workspace: row.2,
+                user: row.3,
+                channel: row.4,
+                created_at: timestamp(row.5),
+                task_count: row.6 as u64,
+            })
+        })
+        .await
+    }
+
+    pub async fn terminals_of(&self, session: SessionId) -> Result<Vec<Terminal>> {
+        self.read(move |connection| {
+            let mut statement = connection.prepare(
+                "SELECT id, kind, cwd, env_delta, cols, rows, state_version, lease_id FROM terminals
+                 WHERE thread_id = (SELECT thread_id FROM sessions WHERE id = ?1) ORDER BY kind",
+            )?;
+            let mut rows = statement.query([session.to_string()])?;
+            let mut terminals = Vec::new();
+            while let Some(row) = rows.next()? {
+                let (id, kind, lease): (String, String, String) = (row.get(0)?, row.get(1)?, row.get(7)?);
+                let env: String = row.get(3)?;
+                terminals.push(Terminal {
+                    id: TerminalId::parse(&id).ok_or_else(|| broken("terminal id", &id))?,
+                    kind: TerminalKind::parse(&kind).ok_or_else(|| broken("terminal kind", &kind))?,
+                    cwd: row.get(2)?,
+                    env_delta: serde_json::from_str(&env).map_err(|_| broken("environment", &env))?,
+                    size: Size { cols: row.get(4)?, rows: row.get(5)? },
+                    state_version: row.get::<_, i64>(6)? as u64,
+                    lease: LeaseId::parse(&lease).ok_or_else(|| broken("lease id", &lease))?,
+                });
+            }
+            Ok(terminals)
+        })
+        .await
+    }
+
+    pub async fn lease(&self, id: LeaseId) -> Result<Lease> {
+        self.read(move |connection| {
+            let key = id.to_string();
+            let (provider, created_at) = connection
+                .query_row("SELECT provider, created_at FROM leases WHERE id = ?1", [&key], |row| Ok((row.get(0)?, row.get(1)?)))?;
+            let instance = connection
+                .query_row("SELECT id, place, created_at FROM instances WHERE lease_id = ?1 AND gone_at IS NULL", [&key], |row| {
+                    Ok((row.get::<_, String>(0)?, row.get(1)?, row.get(2)?))
+                })
+                .optional()?;
+            let instance = match instance {
+                Some((text, place, at)) => Some(Instance {
+                    id: InstanceId::parse(&text).ok_or_else(|| broken("instance id", &text))?,
+                    place,
+                    created_at: timestamp(at),
+                }),
+                None => None,
+            };
+            Ok(Lease { id, provider, created_at: timestamp(created_at), instance })
+        })
+        .await
+    }
+
+    /// The lease on this machine, with an instance for its present boot.
+    pub async fn local_lease(&self, boot: String) -> Result<LeaseId> {
+        self.write(Durability::Power, move |change| {
+            let now = micros(jiff::Timestamp::now());
+            let found: Option<String> =
+                change.sql.query_row("SELECT id FROM leases WHERE provider = 'local'", [], |row| row.get(0)).optional()?;
+            let lease = match found {
+                Some(text) => LeaseId::parse(&text).ok_or_else(|| broken("lease id", &text))?,
+                None => {
+                    let lease = LeaseId::new();
+                    change.sql.execute(
+                        "INSERT INTO leases (id, provider, created_at) VALUES (?1, 'local', ?2)",
+                        params![lease.to_string(), now],
+                    )?;
+                    lease
+                }
+            };
+            let key = lease.to_string();
+            change.sql.execute(
+                "UPDATE instances SET gone_at = ?1 WHERE lease_id = ?2 AND gone_at IS NULL AND place <> ?3",
+                params![now, key, boot],
+            )?;
+            change.sql.execute(
+                "INSERT INTO instances (id, lease_id, place, created_at) SELECT ?1, ?2, ?3, ?4
+                 WHERE NOT EXISTS (SELECT 1 FROM instances WHERE lease_id = ?2 AND gone_at IS NULL)",
+                params![InstanceId::new().to_string(), key, boot, now],
+            )?;
+            Ok(lease)
+        })
+        .await
+    }
+}
+
+/// A prefix match without LIKE, whose wildcards a name may contain.
+const PREFIX: &str = "substr({}, 1, length(?1)) = ?1";
+
+fn find(connection: &Connection, word: &str) -> rusqlite::Result<std::result::Result<SessionId, Failure>> {
+    let not_found = || {
+        Failure::new(
+            Code::NotFound,
+            format!("there is no session called {}: `sessions-tui ls --all` shows what there is", shared::text::visible(word)),
+        )
+    };
+    if word.is_empty() {
+        return Ok(Err(Failure::usage("a session's name is needed, not an empty word")));
+    }
+    let latest = "SELECT id FROM sessions WHERE thread_id = ?1 ORDER BY created_at DESC, id DESC LIMIT 1";
+    let exact: Option<String> =
+        connection.prepare_cached("SELECT id FROM threads WHERE name = ?1")?.query_row([word], |row| row.get(0)).optional()?;
+    if let Some(thread) = exact {
+        let id: Option<String> = connection.prepare_cached(latest)?.query_row([&thread], |row| row.get(0)).optional()?;
+        return Ok(id.as_deref().and_then(SessionId::parse).ok_or_else(not_found));
+    }
+    if let Some(id) = SessionId::parse(word) {
+        let exists: bool = connection
+            .prepare_cached("SELECT EXISTS (SELECT 1 FROM sessions WHERE id = ?1)")?
+            .query_row([id.to_string()], |row| row.get(0))?;
+        return Ok(if exists { Ok(id) } else { Err(not_found()) });
+    }
+    let sql = format!(
+        "SELECT name, id FROM threads WHERE {} UNION
+         SELECT name || ' (' || sessions.id || ')', sessions.id FROM sessions JOIN threads ON threads.id = thread_id WHERE {} ORDER BY 1 LIMIT ?2",
+        PREFIX.replace("{}", "name"),
+        PREFIX.replace("{}", "sessions.id"),
+    );
+    let mut statement = connection.prepare_cached(&sql)?;
+    let found: Vec<(String, String)> = statement
+        .query_map(params![word, CANDIDATES as i64 + 1], |row| Ok((row.get(0)?, row.get(1)?)))?
+        .collect::<rusqlite::Result<_>>()?;
+    match found.as_slice() {
+        [] => Ok(Err(not_found())),
+        [(_, id)] => {
+            // the id of a thread, or of a session
+            let session: Option<String> = connection.prepare_cached(latest)?.query_row([id], |row| row.get(0)).optional()?;
+            Ok(SessionId::parse(session.as_deref().unwrap_or(id)).ok_or_else(not_found))
+        }
+        many => {
+            let mut names: Vec<&str> = many.iter().take(CANDIDATES).map(|(name, _)| name.as_str()).collect();
+            if many.len() > CANDIDATES {
+                names.push("…");
+            }
+            Ok(Err(Failure::new(
+                Code::NotFound,
+                format!("{} could be any of {}: type a little more", shared::text::visible(word), names.join(", ")),
+            )))
+        }
+    }
+}
+
+impl Change<'_> {
+    /// The thread a new session goes to, and its id; made if there is none of that name.
+    pub(super) fn thread_named(&mut self, name: &str) -> Result<Option<ThreadId>> {
+        let found: Option<String> = self.sql.query_row("SELECT id FROM threads WHERE name = ?1", [name], |row| row.get(0)).optional()?;
+        found.map(|text| ThreadId::parse(&text).ok_or_else(|| broken("thread id", &text))).transpose()
+    }
+}

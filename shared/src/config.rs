@@ -1,0 +1,124 @@
+//! `config.toml`: its types, defaults, and errors with line and reason. Reads no file.
+
+use serde::Deserialize;
+
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Config {
+    pub keys: Keys,
+    pub recording: RecordingConfig,
+}
+
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Keys {
+    /// The key that starts a command of ours while attached, like tmux's.
+    pub prefix: Prefix,
+}
+
+impl Default for Keys {
+    fn default() -> Self {
+        Self { prefix: Prefix('b') }
+    }
+}
+
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct RecordingConfig {
+    /// Oldest output of a runtime goes when its recording is larger than this.
+    pub max_mib: u64,
+}
+
+impl Default for RecordingConfig {
+    fn default() -> Self {
+        Self { max_mib: 512 }
+    }
+}
+
+/// A control key, written `ctrl-b`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "String")]
+pub struct Prefix(char);
+
+impl Prefix {
+    pub fn letter(self) -> char {
+        self.0
+    }
+
+    /// The byte a terminal sends for it.
+    pub fn byte(self) -> u8 {
+        (self.0 as u8) & 0x1f
+    }
+
+    pub fn label(self) -> String {
+        format!("ctrl-{}", self.0)
+    }
+}
+
+impl TryFrom<String> for Prefix {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        let lower = text.to_lowercase();
+        let letter = lower.strip_prefix("ctrl-").or_else(|| lower.strip_prefix("c-")).and_then(|rest| {
+            let mut chars = rest.chars();
+            chars.next().filter(|c| c.is_ascii_lowercase() && chars.next().is_none())
+        });
+        // ctrl-i, ctrl-j and ctrl-m are tab and enter, ctrl-c and ctrl-z must reach the program
+        match letter {
+            Some(c) if !"ijmcz".contains(c) => Ok(Self(c)),
+            Some(c) => Err(format!("ctrl-{c} is needed by programs: choose another letter, as in \"ctrl-b\"")),
+            None => Err(format!("{text:?} is not a prefix key: write it as \"ctrl-b\"")),
+        }
+    }
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("config.toml, line {line}: {reason}")]
+pub struct ConfigError {
+    pub line: usize,
+    pub reason: String,
+}
+
+impl Config {
+    pub fn parse(text: &str) -> Result<Self, ConfigError> {
+        let config: Self = toml::from_str(text).map_err(|error| {
+            let start = error.span().map_or(0, |span| span.start.min(text.len()));
+            let line = text[..start].matches('\n').count() + 1;
+            ConfigError { line, reason: error.message().to_owned() }
+        })?;
+        if config.recording.max_mib < MIN_RECORDING_MIB {
+            let line = text.lines().position(|line| line.trim_start().starts_with("max_mib")).map_or(1, |n| n + 1);
+            return Err(ConfigError { line, reason: format!("recording.max_mib must be at least {MIN_RECORDING_MIB}") });
+        }
+        Ok(config)
+    }
+}
+
+/// Two segments: below that, cutting the oldest would cut what is on the screen.
+const MIN_RECORDING_MIB: u64 = 32;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_empty_file_is_the_default() {
+        let config = Config::parse("").expect("empty is fine");
+        assert_eq!(config, Config::default());
+        assert_eq!(config.keys.prefix.byte(), 2);
+        assert_eq!(config.keys.prefix.label(), "ctrl-b");
+    }
+
+    #[test]
+    fn errors_name_the_line() {
+        let error = Config::parse("[keys]\n\nprefix = \"b\"\n").expect_err("not a prefix");
+        assert_eq!(error.line, 3);
+        assert!(error.reason.contains("ctrl-b"), "{error}");
+        let error = Config::parse("[recording]\nmax_mb = 3\n").expect_err("unknown key");
+        assert_eq!(error.line, 2);
+        let error = Config::parse("[recording]\nmax_mib = 1\n").expect_err("too small");
+        assert_eq!(error.line, 2);
+        assert!(Config::parse("[keys]\nprefix = \"ctrl-c\"\n").is_err());
+    }
+}

@@ -1,0 +1,75 @@
+//! Ids of everything that is stored (`UUIDv7`, so they sort by time), and positions in what flows.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+
+macro_rules! id {
+    ($($(#[$doc:meta])* $name:ident)*) => {$(
+        $(#[$doc])*
+        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+        #[serde(transparent)]
+        pub struct $name(Uuid);
+
+        impl $name {
+            /// A new id; later ones sort after earlier ones.
+            #[expect(clippy::new_without_default, reason = "a default id would be a surprise: each one is new")]
+            pub fn new() -> Self {
+                Self(Uuid::now_v7())
+            }
+
+            pub fn parse(text: &str) -> Option<Self> {
+                Uuid::try_parse(text).ok().map(Self)
+            }
+
+            /// 32 hexadecimal digits: for file names, where every byte of a path counts.
+            pub fn compact(&self) -> String {
+                self.0.simple().to_string()
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                self.0.hyphenated().fmt(f)
+            }
+        }
+
+        impl fmt::Debug for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                write!(f, concat!(stringify!($name), "({})"), self.0.hyphenated())
+            }
+        }
+    )*};
+}
+
+id! {
+    ThreadId
+    SessionId
+    TerminalId
+    RuntimeId
+    LeaseId
+    InstanceId
+    ExecId
+}
+
+/// The number of an event: rises by at least one with each, over all sessions.
+pub type Seq = i64;
+
+/// A position in a recording: bytes since its beginning, headers included, always at a frame's edge.
+pub type Offset = u64;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ids_sort_by_time_and_round_trip() {
+        let first = SessionId::new();
+        let second = SessionId::new();
+        assert!(first < second);
+        assert_eq!(SessionId::parse(&first.to_string()), Some(first));
+        assert_eq!(SessionId::parse(&first.compact()), Some(first));
+        assert_eq!(SessionId::parse("nonsense"), None);
+    }
+}

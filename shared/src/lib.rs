@@ -1,0 +1,20 @@
+//! The words every part of the product uses, their form on the wire, and the screen.
+//! No files, sockets, clock or async here: everything is a value or a pure function.
+
+pub mod config;
+pub mod event;
+pub mod frame;
+pub mod id;
+pub mod lease;
+pub mod message;
+pub mod name;
+pub mod paths;
+pub mod runtime;
+pub mod screen;
+pub mod session;
+pub mod terminal;
+pub mod text;
+pub mod thread;
+
+/// The release, as `--version` and the hello print it.
+pub const VERSION: &str = env!("CARGO_PKG_VERSION");

@@ -1,0 +1,381 @@
+//! What clients and the daemon say to each other: JSON lines, and binary frames for terminal bytes.
+//! A line starts with `{`; a frame starts with its kind, which never is that byte.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::event::Event;
+use crate::id::{Seq, SessionId};
+use crate::lease::Lease;
+use crate::runtime::Runtime;
+use crate::screen::Size;
+use crate::session::{Session, Status};
+use crate::terminal::Terminal;
+use crate::thread::Thread;
+
+/// Raised when an older side could misunderstand a newer one; new fields and requests do not raise it.
+pub const PROTOCOL: u32 = 1;
+
+/// Longest JSON line: a 1 MiB argument of a program must fit, with its escapes.
+pub const MAX_LINE: usize = 8 << 20;
+
+/// Frame kind: bytes typed by the client, to the terminal it is attached to.
+pub const INPUT: u8 = 1;
+/// Frame kind: bytes to write to the attached client's terminal.
+pub const OUTPUT: u8 = 2;
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Hello {
+    pub protocol: u32,
+    pub version: String,
+    pub pid: u32,
+}
+
+/// The first line in each direction.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct HelloLine {
+    pub hello: Hello,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Call {
+    pub id: u64,
+    #[serde(flatten)]
+    pub request: Request,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "request", rename_all = "snake_case")]
+pub enum Request {
+    New(NewSession),
+    List(Filter),
+    Show {
+        name: String,
+    },
+    Rename {
+        name: String,
+        new: String,
+    },
+    Kill {
+        name: String,
+    },
+    Remove {
+        name: String,
+    },
+    Send {
+        name: String,
+        bytes: String,
+    },
+    Screen {
+        name: String,
+        #[serde(default)]
+        scrollback: u32,
+    },
+    Wait {
+        name: String,
+        condition: Condition,
+        timeout_ms: Option<u64>,
+    },
+    Attach(Attach),
+    /// Ends every attachment to that session.
+    Detach {
+        name: String,
+    },
+    /// The attached client's window changed.
+    Resize {
+        size: Size,
+    },
+    /// The attached client wants to type.
+    TakeControl,
+    /// Shows or hides the attached client's line of keys.
+    KeyHelp,
+    Events {
+        name: Option<String>,
+        since: Option<Seq>,
+        #[serde(default)]
+        follow: bool,
+    },
+    /// Events from now on.
+    Watch,
+    Status,
+    Stop {
+        #[serde(default)]
+        end_sessions: bool,
+        #[serde(default)]
+        restart: bool,
+    },
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct NewSession {
+    pub name: Option<String>,
+    pub workspace: String,
+    #[serde(default)]
+    pub argv: Vec<String>,
+    /// Variables the user asked for: stored with the launch.
+    #[serde(default)]
+    pub env_delta: Vec<(String, String)>,
+    /// The caller's environment: given to the program, never stored.
+    #[serde(default)]
+    pub environment: Vec<(String, String)>,
+    pub size: Option<Size>,
+    pub task: Option<String>,
+    pub mode: Option<String>,
+    pub user: Option<String>,
+    pub channel: Option<String>,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Filter {
+    /// Empty: those that have not ended, and those that ended within the last day.
+    pub statuses: Vec<Status>,
+    /// Every one, however long ago it ended.
+    pub all: bool,
+    pub limit: Option<u32>,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Condition {
+    Exit,
+    /// No output for this long.
+    Quiet {
+        ms: u64,
+    },
+    /// A regular expression on the text of the screen.
+    Text {
+        pattern: String,
+    },
+    Status {
+        status: Status,
+    },
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Attach {
+    pub name: String,
+    pub size: Size,
+    #[serde(default)]
+    pub read_only: bool,
+    /// What the client calls its prefix key, for the line of keys.
+    #[serde(default)]
+    pub prefix: String,
+}
+
+/// The answer to a call: `{"id":1,"ok":…}` or `{"id":1,"failure":…}`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Answer {
+    pub id: u64,
+    #[serde(flatten)]
+    pub outcome: Outcome,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Outcome {
+    Ok(Value),
+    Failure(Failure),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Code {
+    /// What was asked makes no sense as asked.
+    Usage,
+    NotFound,
+    /// Not allowed in its present status.
+    Status,
+    /// The sides do not understand each other.
+    Version,
+    TimedOut,
+    Failed,
+}
+
+/// A refusal: a stable code, and a sentence for a person that says what to do next.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, thiserror::Error)]
+#[error("{message}")]
+pub struct Failure {
+    pub code: Code,
+    pub message: String,
+}
+
+impl Failure {
+    pub fn new(code: Code, message: impl Into<String>) -> Self {
+        Self { code, message: message.into() }
+    }
+
+    pub fn usage(message: impl Into<String>) -> Self {
+        Self::new(Code::Usage, message)
+    }
+
+    pub fn failed(message: impl Into<String>) -> Self {
+        Self::new(Code::Failed, message)
+    }
+}
+
+/// What the daemon says unasked.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "push", rename_all = "snake_case")]
+pub enum Push {
+    Event(Event),
+    /// Everything up to this event has been told; now it follows live.
+    CaughtUp {
+        seq: Seq,
+    },
+    /// The attachment is over.
+    Detached(Detached),
+    /// The daemon ends; with `restart` another one follows at once.
+    Stopping {
+        restart: bool,
+    },
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "why", rename_all = "snake_case")]
+pub enum Detached {
+    /// The program ended; the sentence says how.
+    Ended { sentence: String, exit_code: i32 },
+    /// Another client asked for it.
+    Asked,
+    /// The session was removed.
+    Removed,
+}
+
+// ---- answers ----
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Attached {
+    pub session: SessionId,
+    pub name: String,
+    pub control: bool,
+    /// How the program ended, when there is only its last screen to show.
+    pub ended: Option<String>,
+}
+
+/// All layers of a thread.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Layers {
+    pub thread: Thread,
+    pub session: Session,
+    /// Earlier sessions of the thread, newest first.
+    pub earlier: Vec<SessionId>,
+    pub terminals: Vec<Terminal>,
+    pub runtimes: Vec<Runtime>,
+    pub leases: Vec<Lease>,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ScreenShot {
+    pub size: Size,
+    pub cursor: (u16, u16),
+    pub cursor_visible: bool,
+    pub alternate: bool,
+    pub title: String,
+    /// Lines that scrolled away, oldest first.
+    pub scrollback: Vec<Line>,
+    pub rows: Vec<Line>,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Line {
+    pub text: String,
+    pub ansi: String,
+    pub wrapped: bool,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct DaemonStatus {
+    pub pid: u32,
+    pub version: String,
+    pub protocol: u32,
+    pub started_at: jiff::Timestamp,
+    pub live_sessions: u32,
+    pub clients: u32,
+    pub socket: String,
+    pub state_dir: String,
+    pub log: String,
+    /// What a user should know: a suspended recording, a database set aside.
+    pub warnings: Vec<String>,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Stopped {
+    /// Sessions that go on without the daemon.
+    pub going_on: u32,
+    pub ended: u32,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Waited {
+    pub status: Status,
+    pub exit: Option<crate::runtime::ExitStatus>,
+}
+
+/// What a line from a client turned out to be.
+pub fn parse_call(line: &[u8]) -> Result<Call, (u64, Failure)> {
+    let value: Value = serde_json::from_slice(line).map_err(|error| (0, Failure::usage(format!("this is not a JSON line: {error}"))))?;
+    let id = value.get("id").and_then(Value::as_u64).unwrap_or(0);
+    let Some(name) = value.get("request").and_then(Value::as_str).map(str::to_owned) else {
+        return Err((id, Failure::usage("a call needs \"id\" and \"request\"")));
+    };
+    if id == 0 {
+        return Err((0, Failure::usage("a call needs an \"id\" above 0")));
+    }
+    let request: Request = serde_json::from_value(value).map_err(|error| {
+        let text = error.to_string();
+        if text.starts_with("unknown variant") && text.contains(&name) {
+            (id, Failure::usage(format!("unknown request {name:?}: this daemon is {}", crate::VERSION)))
+        } else {
+            (id, Failure::usage(format!("request {name:?}: {text}")))
+        }
+    })?;
+    Ok(Call { id, request })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn calls_round_trip() {
+        let call = Call { id: 7, request: Request::Rename { name: "a".into(), new: "b".into() } };
+        let line = serde_json::to_vec(&call).expect("serialises");
+        assert_eq!(parse_call(&line), Ok(call));
+    }
+
+    #[test]
+    fn unknown_fields_are_ignored_and_unknown_requests_named() {
+        let call = parse_call(br#"{"id":1,"request":"show","name":"api","colour":"red"}"#);
+        assert!(call.is_ok(), "{call:?}");
+        let (id, failure) = parse_call(br#"{"id":2,"request":"fly"}"#).expect_err("unknown");
+        assert_eq!(id, 2);
+        assert!(failure.message.contains("\"fly\""), "{failure}");
+    }
+
+    #[test]
+    fn broken_lines_get_a_sentence() {
+        for line in
+            ["{", "{}", r#"{"id":1}"#, r#"{"request":"show","name":"x"}"#, r#"{"id":1,"request":"show"}"#, r#"{"id":1,"request":{}}"#]
+        {
+            let (_, failure) = parse_call(line.as_bytes()).expect_err(line);
+            assert_eq!(failure.code, Code::Usage, "{line}");
+        }
+    }
+
+    #[test]
+    fn deep_nesting_is_refused_not_followed() {
+        let line = format!("{{\"id\":1,\"request\":\"show\",\"name\":{}1{}}}", "[".repeat(10_000), "]".repeat(10_000));
+        assert!(parse_call(line.as_bytes()).is_err());
+    }
+
+    #[test]
+    fn answers_have_one_outcome() {
+        let ok = Answer { id: 1, outcome: Outcome::Ok(Value::Null) };
+        assert_eq!(serde_json::to_string(&ok).expect("serialises"), r#"{"id":1,"ok":null}"#);
+        let refusal = Answer { id: 2, outcome: Outcome::Failure(Failure::usage("no")) };
+        let text = serde_json::to_string(&refusal).expect("serialises");
+        assert_eq!(text, r#"{"id":2,"failure":{"code":"usage","message":"no"}}"#);
+        assert_eq!(serde_json::from_str::<Answer>(&text).expect("parses"), refusal);
+    }
+}

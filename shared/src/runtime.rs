@@ -1,0 +1,133 @@
+//! A runtime: the live process behind a terminal, from its launch to its end.
+
+use std::fmt;
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use crate::id::{Offset, RuntimeId, TerminalId};
+use crate::screen::Size;
+
+/// How a program ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ExitStatus {
+    Code(i32),
+    Signal(i32),
+}
+
+impl ExitStatus {
+    pub fn is_success(self) -> bool {
+        self == Self::Code(0)
+    }
+}
+
+impl fmt::Display for ExitStatus {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Code(code) => write!(f, "exit code {code}"),
+            Self::Signal(signal) => match signal_name(*signal) {
+                Some(name) => write!(f, "signal {name}"),
+                None => write!(f, "signal {signal}"),
+            },
+        }
+    }
+}
+
+/// The names people know; numbers are the same on Linux and macOS for these.
+fn signal_name(signal: i32) -> Option<&'static str> {
+    Some(match signal {
+        1 => "HUP",
+        2 => "INT",
+        3 => "QUIT",
+        6 => "ABRT",
+        8 => "FPE",
+        9 => "KILL",
+        11 => "SEGV",
+        13 => "PIPE",
+        14 => "ALRM",
+        15 => "TERM",
+        _ => return None,
+    })
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LostReason {
+    /// The holder was killed or crashed while the daemon watched.
+    HolderDied,
+    /// A starting daemon found neither the holder nor a recorded exit: a reboot, or kill -9 of all.
+    HolderGone,
+    /// The daemon died between storing the launch and starting its holder.
+    NeverStarted,
+}
+
+impl LostReason {
+    pub fn sentence(self) -> &'static str {
+        match self {
+            Self::HolderDied => "lost: its holder was killed",
+            Self::HolderGone => "lost: its holder was gone when the daemon started (reboot or kill)",
+            Self::NeverStarted => "lost: the daemon died before the program was started",
+        }
+    }
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "state", rename_all = "snake_case")]
+pub enum RuntimeState {
+    Starting,
+    Running {
+        pid: u32,
+    },
+    Exited {
+        status: ExitStatus,
+        at: Timestamp,
+    },
+    Lost {
+        reason: LostReason,
+        at: Timestamp,
+    },
+    /// The program could not be started at all.
+    Refused {
+        error: String,
+        at: Timestamp,
+    },
+}
+
+impl RuntimeState {
+    pub fn is_live(&self) -> bool {
+        matches!(self, Self::Starting | Self::Running { .. })
+    }
+}
+
+/// Everything needed to start the program again; stored before its process exists.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Launch {
+    pub argv: Vec<String>,
+    pub cwd: String,
+    /// Variables the user asked for; the environment they came on top of is never stored.
+    pub env_delta: Vec<(String, String)>,
+    pub size: Size,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Runtime {
+    pub id: RuntimeId,
+    pub terminal: TerminalId,
+    pub launch: Launch,
+    pub state: RuntimeState,
+    pub holder_pid: Option<u32>,
+    pub created_at: Timestamp,
+    pub recording: Recording,
+}
+
+/// What is kept of a runtime's output.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Recording {
+    pub start: Offset,
+    pub end: Offset,
+    /// Bytes on disk.
+    pub bytes: u64,
+    /// Why nothing is being recorded now, if so.
+    pub suspended: Option<String>,
+}

@@ -1,0 +1,85 @@
+//! A session: one policy window on a thread, and the row a user sees in `ls`.
+
+use std::fmt;
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use crate::id::{RuntimeId, SessionId, ThreadId};
+use crate::runtime::RuntimeState;
+use crate::screen::Size;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Status {
+    Queued,
+    Active,
+    Paused,
+    Completed,
+    Failed,
+    Timeout,
+}
+
+impl Status {
+    pub const ALL: [Self; 6] = [Self::Queued, Self::Active, Self::Paused, Self::Completed, Self::Failed, Self::Timeout];
+
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Queued => "queued",
+            Self::Active => "active",
+            Self::Paused => "paused",
+            Self::Completed => "completed",
+            Self::Failed => "failed",
+            Self::Timeout => "timeout",
+        }
+    }
+
+    pub fn parse(text: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|status| status.as_str() == text)
+    }
+
+    pub fn has_ended(self) -> bool {
+        matches!(self, Self::Completed | Self::Failed | Self::Timeout)
+    }
+}
+
+impl fmt::Display for Status {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.as_str())
+    }
+}
+
+/// Everything about one session that a client can see.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Session {
+    pub id: SessionId,
+    pub thread: ThreadId,
+    /// The thread's name: what people call the session.
+    pub name: String,
+    pub workspace: String,
+    pub user: Option<String>,
+    pub channel: Option<String>,
+    pub mode: Option<String>,
+    pub task: Option<String>,
+    pub status: Status,
+    pub status_reason: Option<String>,
+    pub created_at: Timestamp,
+    pub updated_at: Timestamp,
+    pub last_activity_at: Timestamp,
+    pub ended_at: Option<Timestamp>,
+    pub iterations: u64,
+    pub max_iterations: u64,
+    pub context: serde_json::Value,
+    pub result: Option<String>,
+    pub error: Option<String>,
+    pub metadata: serde_json::Value,
+    pub task_count: u64,
+    /// The terminal's program, as started.
+    pub command: Vec<String>,
+    /// The runtime behind the session's terminal, once it has had one.
+    pub runtime: Option<RuntimeId>,
+    pub runtime_state: Option<RuntimeState>,
+    pub size: Option<Size>,
+    /// Clients attached right now.
+    pub clients: u32,
+}

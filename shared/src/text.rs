@@ -1,0 +1,95 @@
+//! Text from outside made safe and fit to show: names, titles, reasons, paths. Pure.
+
+use unicode_width::UnicodeWidthChar;
+
+/// Whether a character can act on a terminal or lie about order, instead of being seen.
+fn is_unsafe(c: char) -> bool {
+    c.is_control() || matches!(c, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}')
+}
+
+/// Control, bidirectional and zero-width characters shown as `·`.
+pub fn visible(text: &str) -> String {
+    text.chars().map(|c| if is_unsafe(c) { '·' } else { c }).collect()
+}
+
+pub fn is_visible(text: &str) -> bool {
+    !text.chars().any(is_unsafe)
+}
+
+/// Columns the text takes in a terminal.
+pub fn columns(text: &str) -> usize {
+    text.chars().map(|c| c.width().unwrap_or(0)).sum()
+}
+
+/// At most `width` columns, with `…` where something was cut.
+pub fn fit(text: &str, width: usize) -> String {
+    if columns(text) <= width {
+        return text.to_owned();
+    }
+    let mut out = String::new();
+    let mut used = 0;
+    for c in text.chars() {
+        let w = c.width().unwrap_or(0);
+        if used + w + 1 > width {
+            break;
+        }
+        used += w;
+        out.push(c);
+    }
+    if width > 0 {
+        out.push('…');
+    }
+    out
+}
+
+/// `fit`, then filled with spaces to exactly `width` columns.
+pub fn pad(text: &str, width: usize) -> String {
+    let mut out = fit(text, width);
+    let missing = width.saturating_sub(columns(&out));
+    out.extend(std::iter::repeat_n(' ', missing));
+    out
+}
+
+/// A command line as a person would type it.
+pub fn shell_words(argv: &[String]) -> String {
+    let quoted: Vec<String> = argv
+        .iter()
+        .map(|word| {
+            let plain = !word.is_empty() && word.chars().all(|c| c.is_alphanumeric() || "-_./:=@%+,".contains(c));
+            if plain { word.clone() } else { format!("'{}'", word.replace('\'', r"'\''")) }
+        })
+        .collect();
+    visible(&quoted.join(" "))
+}
+
+/// A count with its noun: `1 session`, `3 sessions`.
+pub fn count(number: usize, noun: &str) -> String {
+    format!("{number} {noun}{}", if number == 1 { "" } else { "s" })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn unsafe_characters_become_dots() {
+        assert_eq!(visible("a\x1b[31mb\u{202e}c\n"), "a·[31mb·c·");
+        assert!(is_visible("größe 世界"));
+        assert!(!is_visible("tab\there"));
+    }
+
+    #[test]
+    fn fitting_counts_columns() {
+        assert_eq!(fit("hello", 5), "hello");
+        assert_eq!(fit("hello!", 5), "hell…");
+        assert_eq!(fit("世界世界", 5), "世界…");
+        assert_eq!(pad("世", 4), "世  ");
+        assert_eq!(fit("abc", 0), "");
+    }
+
+    #[test]
+    fn commands_are_quoted_like_a_person_would() {
+        let argv = ["bash", "-c", "echo it's"].map(String::from);
+        assert_eq!(shell_words(&argv), r"bash -c 'echo it'\''s'");
+    }
+}

@@ -1,0 +1,184 @@
+//! The pass-through terminal: the user's terminal becomes the session's until they leave.
+
+use std::io;
+
+use shared::config::Prefix;
+use shared::message::{Attach, Attached, Code, Detached, Failure, Push, Request};
+use shared::paths::Paths;
+use shared::screen::Size;
+use tokio::signal::unix::{SignalKind, signal};
+
+use crate::client::{Client, Incoming, understand};
+use crate::connect;
+use crate::prefix::{Action, PrefixKeys};
+use crate::tty::{self, Tty};
+
+/// Output waiting for a slow terminal; above it the daemon is left to skip ahead.
+const MAX_WAITING: usize = 128 << 10;
+
+/// How an attachment ended, in words for the last line.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Left {
+    Detached(String),
+    /// It had ended before: only its last screen was shown.
+    HadEnded(String),
+}
+
+pub struct Wish {
+    pub name: String,
+    pub read_only: bool,
+    pub prefix: Prefix,
+}
+
+/// Attaches until the user leaves, the program ends, or nothing can be reached any more.
+pub async fn attach(paths: &Paths, mut client: Client, wish: &Wish) -> Result<Left, Failure> {
+    if !tty::is_interactive() {
+        return Err(Failure::usage(
+            "attach needs a terminal on standard input and output: in scripts use `send`, `screen` and `wait` instead",
+        ));
+    }
+    let broken = |error: io::Error| Failure::failed(format!("the terminal: {error}"));
+    let tty = Tty::raw().map_err(broken)?;
+    let mut session = Session { tty, keys: PrefixKeys::new(wish.prefix), waiting: Vec::new(), name: wish.name.clone() };
+    loop {
+        match session.follow(&mut client, wish).await {
+            Ok(End::Left(left)) => return Ok(left),
+            Ok(End::Refused(failure)) => return Err(failure),
+            Ok(End::DaemonRestarts) => {}
+            Err(Trouble::Terminal(error)) => return Err(broken(error)),
+            // the daemon died under us: it is started again, and we are back on the same screen
+            Err(Trouble::Daemon(_)) => {}
+        }
+        client = connect::connect(paths).await?;
+    }
+}
+
+enum End {
+    Left(Left),
+    Refused(Failure),
+    DaemonRestarts,
+}
+
+enum Trouble {
+    Terminal(io::Error),
+    #[expect(dead_code, reason = "said nowhere: the next connection succeeds or says why not")]
+    Daemon(io::Error),
+}
+
+struct Session {
+    tty: Tty,
+    keys: PrefixKeys,
+    waiting: Vec<u8>,
+    name: String,
+}
+
+impl Session {
+    async fn follow(&mut self, client: &mut Client, wish: &Wish) -> Result<End, Trouble> {
+        let mut resized = signal(SignalKind::window_change()).map_err(Trouble::Terminal)?;
+        let mut terminated = signal(SignalKind::terminate()).map_err(Trouble::Terminal)?;
+        let mut hung_up = signal(SignalKind::hangup()).map_err(Trouble::Terminal)?;
+        let mut size = self.tty.size().map_err(Trouble::Terminal)?;
+        let request = Attach { name: self.name.clone(), size, read_only: wish.read_only, prefix: wish.prefix.label() };
+        let call = client.send(Request::Attach(request)).await.map_err(Trouble::Daemon)?;
+        self.waiting.clear();
+        let mut is_ended = false;
+        loop {
+            tokio::select! {
+                // keys first: a flood must not keep a person from stopping it
+                biased;
+                _ = terminated.recv() => return Ok(End::Left(Left::Detached(format!("detached from {}: this client was terminated", self.name)))),
+                _ = hung_up.recv() => return Ok(End::Left(Left::Detached(format!("detached from {}", self.name)))),
+                keys = self.tty.read() => {
+                    let keys = keys.map_err(Trouble::Terminal)?;
+                    if keys.is_empty() {
+                        return Ok(End::Left(Left::Detached(format!("detached from {}", self.name))));
+                    }
+                    for action in self.keys.feed(&keys) {
+                        match action {
+                            Action::Send(bytes) => client.input(&bytes).await.map_err(Trouble::Daemon)?,
+                            Action::Detach => return Ok(End::Left(Left::Detached(format!("detached from {}", self.name)))),
+                            Action::Help => { client.send(Request::KeyHelp).await.map_err(Trouble::Daemon)?; }
+                            Action::TakeControl => { client.send(Request::TakeControl).await.map_err(Trouble::Daemon)?; }
+                        }
+                    }
+                }
+                _ = resized.recv() => {
+                    let now = self.tty.size().map_err(Trouble::Terminal)?;
+                    if now != size {
+                        size = now;
+                        client.send(Request::Resize { size }).await.map_err(Trouble::Daemon)?;
+                    }
+                }
+                written = self.tty.write(&self.waiting), if !self.waiting.is_empty() => {
+                    let written = written.map_err(Trouble::Terminal)?;
+                    self.waiting.drain(..written);
+                }
+                incoming = client.receive(), if self.waiting.len() < MAX_WAITING => match incoming.map_err(Trouble::Daemon)? {
+                    Incoming::Output(bytes) => self.waiting.extend_from_slice(&bytes),
+                    Incoming::Answer(answer) if answer.id == call => match understand::<Attached>(answer) {
+                        Ok(attached) => {
+                            self.name = attached.name;
+                            is_ended = attached.ended.is_some();
+                            if !is_ended {
+                                self.make_room(size);
+                            }
+                        }
+                        Err(failure) => return Ok(End::Refused(failure)),
+                    },
+                    Incoming::Answer(answer) => {
+                        // a resize or a line of keys that came too late: the push says why
+                        let _ = answer;
+                    }
+                    Incoming::Push(Push::Detached(why)) => {
+                        self.write_rest().await?;
+                        return Ok(End::Left(self.leave(why, is_ended)));
+                    }
+                    Incoming::Push(Push::Stopping { restart: true }) => return Ok(End::DaemonRestarts),
+                    Incoming::Push(Push::Stopping { restart: false }) => {
+                        return Ok(End::Left(Left::Detached(format!("the daemon was stopped; {} goes on", self.name))));
+                    }
+                    Incoming::Push(Push::Event(_) | Push::CaughtUp { .. }) => {}
+                },
+            }
+        }
+    }
+
+    /// What is on the terminal now moves up into its own scrollback; the session starts on a clean screen.
+    fn make_room(&mut self, size: Size) {
+        self.waiting.extend_from_slice(b"\x18\x1b7\x1b[?1049l\x1b[!p\x1b[0m\x1b[22;0t");
+        self.waiting.extend_from_slice(format!("\x1b[{};1H", size.rows).as_bytes());
+        self.waiting.extend(std::iter::repeat_n(b'\n', usize::from(size.rows)));
+        self.waiting.extend_from_slice(b"\x1b[H\x1b[2J");
+    }
+
+    async fn write_rest(&mut self) -> Result<(), Trouble> {
+        while !self.waiting.is_empty() {
+            let written = self.tty.write(&self.waiting).await.map_err(Trouble::Terminal)?;
+            self.waiting.drain(..written);
+        }
+        Ok(())
+    }
+
+    fn leave(&self, why: Detached, is_ended: bool) -> Left {
+        let name = &self.name;
+        match why {
+            Detached::Ended { sentence, .. } if is_ended => Left::HadEnded(format!("{name} has ended: {sentence}")),
+            Detached::Ended { sentence, .. } => Left::Detached(format!("{name} ended: {sentence}")),
+            Detached::Asked => Left::Detached(format!("detached from {name} by another client")),
+            Detached::Removed => Left::Detached(format!("{name} was removed")),
+        }
+    }
+}
+
+impl Left {
+    /// The last line, and the exit code that goes with it.
+    pub fn say(&self) -> Result<(), Failure> {
+        match self {
+            Self::Detached(sentence) => {
+                println!("\r\n[{sentence}]");
+                Ok(())
+            }
+            Self::HadEnded(sentence) => Err(Failure::new(Code::Status, format!("[{sentence}]"))),
+        }
+    }
+}

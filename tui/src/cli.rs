@@ -1,0 +1,294 @@
+//! The command line: its grammar and help. Each family of subcommands has a file; they print, nothing else.
+
+mod daemon;
+mod event;
+mod keys;
+mod parse;
+mod session;
+mod table;
+mod terminal;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{Args, Parser, Subcommand};
+use shared::id::Seq;
+use shared::message::{Code, Condition, Failure};
+use shared::paths::Paths;
+use shared::screen::Size;
+use shared::session::Status;
+
+use crate::environment;
+
+pub use daemon::{announce_ready, announce_refusal};
+pub use table::{ago, mark, short_path, status_words};
+
+const EXAMPLES: &str = "\
+Examples:
+  sessions-tui                          the list of sessions; enter attaches
+  sessions-tui new                      your shell, in a session named after this folder
+  sessions-tui new -n api -- npm run dev
+  sessions-tui attach api               ctrl-b d leaves it running, ctrl-b ? shows the keys
+  sessions-tui send api --enter 'git status' && sessions-tui wait api --for quiet && sessions-tui screen api
+
+Sessions go on when you detach, close the window, or when the daemon is stopped, upgraded or killed.
+NAME is a session's name, its id, or the beginning of either if that is unambiguous.
+Exit codes: 0 done, 1 failed, 2 usage, 3 no such session, 4 not allowed in its present status, 5 no daemon.";
+
+/// Keeps terminals alive, remembers every byte they said, and brings you back to them.
+#[derive(Parser)]
+#[command(name = "sessions-tui", version, after_help = EXAMPLES, max_term_width = 100)]
+pub struct Cli {
+    /// The daemon's socket, if it is not in its usual place
+    #[arg(long, global = true, value_name = "PATH")]
+    socket: Option<PathBuf>,
+    #[command(subcommand)]
+    pub command: Option<Command>,
+}
+
+#[derive(Subcommand)]
+pub enum Command {
+    /// Start a program in a new session and attach to it
+    #[command(
+        after_help = "Examples:\n  sessions-tui new\n  sessions-tui new -n api -w ~/src/api -- npm run dev\n  sessions-tui new -d -n build -e CI=1 -- make -j4"
+    )]
+    New(NewArgs),
+    /// List sessions: those that live, and those that ended within a day
+    Ls(LsArgs),
+    /// Attach to a session; ctrl-b d detaches, ctrl-b ? shows the keys
+    Attach {
+        /// The session; without it, the one that was active last
+        name: Option<String>,
+        /// Only watch: never type, never change the terminal's size
+        #[arg(long)]
+        read_only: bool,
+    },
+    /// Detach every client from a session
+    Detach { name: String },
+    /// Show all layers of a session: thread, session, terminals, runtimes, lease
+    Show {
+        name: String,
+        #[arg(long)]
+        json: bool,
+    },
+    /// Type into a session without attaching
+    #[command(
+        after_help = "Keys: enter tab esc space backspace up down left right home end pageup pagedown insert delete\n      f1…f12 ctrl-a…ctrl-z alt-x (also C-c, M-x)\n\nExamples:\n  sessions-tui send api --enter 'npm test'\n  sessions-tui send api --key ctrl-c\n  sessions-tui send editor --key esc --key : 'wq' --enter"
+    )]
+    Send(SendArgs),
+    /// Print what is on a session's screen
+    Screen {
+        name: String,
+        /// With colours and attributes
+        #[arg(long, conflicts_with = "json")]
+        ansi: bool,
+        #[arg(long)]
+        json: bool,
+        /// Also this many lines that have scrolled away
+        #[arg(long, value_name = "LINES", default_value_t = 0)]
+        scrollback: u32,
+    },
+    /// Wait for something in a session
+    #[command(
+        after_help = "Examples:\n  sessions-tui wait build --for exit --timeout 10m\n  sessions-tui wait api --for 'text=Listening on \\d+' --timeout 30s\n  sessions-tui wait api --for quiet=2s"
+    )]
+    Wait {
+        name: String,
+        /// exit, quiet (no output for 1s, or quiet=DURATION), text=REGEX on the screen, status=STATUS
+        #[arg(long = "for", value_name = "WHAT", value_parser = parse::condition)]
+        condition: Condition,
+        /// Give up after this long (500ms, 30s, 10m, 1h)
+        #[arg(long, value_name = "DURATION", value_parser = parse::duration_ms)]
+        timeout: Option<u64>,
+        #[arg(long)]
+        json: bool,
+    },
+    /// End a session's program: hang up, then kill what is left after two seconds
+    Kill { name: String },
+    /// Give a session another name
+    Rename { name: String, new: String },
+    /// Remove an ended session with its recording
+    Rm { name: String },
+    /// What happened: all events, or those of one session
+    Events {
+        name: Option<String>,
+        /// Only events after this number
+        #[arg(long, value_name = "SEQ")]
+        since: Option<Seq>,
+        /// Go on with new ones as they happen
+        #[arg(long, short)]
+        follow: bool,
+        /// One JSON object a line
+        #[arg(long)]
+        json: bool,
+    },
+    /// The daemon: starts by itself when it is needed
+    Daemon {
+        #[command(subcommand)]
+        command: DaemonCommand,
+    },
+}
+
+#[derive(Args)]
+pub struct NewArgs {
+    /// A name; without it, one is made from the folder
+    #[arg(short, long)]
+    name: Option<String>,
+    /// The folder to work in; without it, this one
+    #[arg(short, long, value_name = "DIR")]
+    workspace: Option<PathBuf>,
+    /// Do not attach: start it and return
+    #[arg(short, long)]
+    detached: bool,
+    /// The terminal's size until someone attaches
+    #[arg(long, value_name = "COLSxROWS", value_parser = parse::size)]
+    size: Option<Size>,
+    /// A variable for the program
+    #[arg(short, long = "env", value_name = "NAME=VALUE", value_parser = parse::variable)]
+    env: Vec<(String, String)>,
+    /// What it is for, in words
+    #[arg(long, value_name = "TEXT")]
+    task: Option<String>,
+    #[arg(long, hide_short_help = true)]
+    mode: Option<String>,
+    #[arg(long, hide_short_help = true)]
+    user: Option<String>,
+    #[arg(long, hide_short_help = true)]
+    channel: Option<String>,
+    /// Print the new session as JSON (with -d)
+    #[arg(long, requires = "detached")]
+    json: bool,
+    /// The program and its arguments; without it, your shell
+    #[arg(last = true, value_name = "CMD")]
+    argv: Vec<String>,
+}
+
+#[derive(Args)]
+pub struct LsArgs {
+    /// Only these (queued, active, paused, completed, failed, timeout), separated by commas
+    #[arg(long, value_delimiter = ',', value_parser = parse::status)]
+    status: Vec<Status>,
+    /// All, however long ago they ended
+    #[arg(long, short)]
+    all: bool,
+    /// At most this many, the newest
+    #[arg(long, value_name = "N")]
+    limit: Option<u32>,
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Args)]
+pub struct SendArgs {
+    name: String,
+    /// A key, by name; may be repeated, and comes before the text
+    #[arg(long, short, value_name = "KEY", value_parser = keys::parse)]
+    key: Vec<keys::Bytes>,
+    /// Press enter after the text
+    #[arg(long, short)]
+    enter: bool,
+    /// Words are joined by spaces; - reads standard input
+    #[arg(value_name = "TEXT", allow_hyphen_values = true)]
+    text: Vec<String>,
+}
+
+#[derive(Subcommand)]
+pub enum DaemonCommand {
+    /// Run the daemon here, in the foreground
+    Run {
+        /// Leave the terminal and its session, and say one line when ready
+        #[arg(long, hide = true)]
+        detached: bool,
+    },
+    /// Start the daemon, if it is not running
+    Start,
+    /// Stop the daemon; sessions go on without it
+    Stop {
+        /// End all sessions too
+        #[arg(long)]
+        all: bool,
+        /// Do not ask
+        #[arg(long, short)]
+        yes: bool,
+    },
+    /// Stop and start again, for instance after an upgrade; sessions go on
+    Restart,
+    /// Is it running, and how is it?
+    Status {
+        #[arg(long)]
+        json: bool,
+    },
+    /// The end of the daemon's log
+    Logs {
+        /// How many lines
+        #[arg(long, short = 'n', default_value_t = 50)]
+        lines: usize,
+    },
+}
+
+impl Cli {
+    pub fn paths(&self) -> Result<Paths, Failure> {
+        environment::paths(self.socket.clone()).map_err(|error| Failure::usage(error.to_string()))
+    }
+}
+
+/// Carries the command out; the exit code is the one of SPEC section 8.
+pub async fn run(cli: Cli) -> ExitCode {
+    let outcome = async {
+        let paths = cli.paths()?;
+        match cli.command {
+            None => crate::run::dashboard(&paths).await,
+            Some(command) => perform(&paths, command).await,
+        }
+    };
+    match outcome.await {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            eprintln!("{}", shared::text::visible(&failure.message).replace("; ", ";\n  ").trim_end());
+            ExitCode::from(exit_code(failure.code))
+        }
+    }
+}
+
+fn exit_code(code: Code) -> u8 {
+    match code {
+        Code::Failed | Code::TimedOut => 1,
+        Code::Usage => 2,
+        Code::NotFound => 3,
+        Code::Status => 4,
+        Code::Version => 5,
+    }
+}
+
+async fn perform(paths: &Paths, command: Command) -> Result<(), Failure> {
+    match command {
+        Command::New(args) => session::new(paths, args).await,
+        Command::Ls(args) => session::ls(paths, args).await,
+        Command::Attach { name, read_only } => terminal::attach(paths, name, read_only).await,
+        Command::Detach { name } => terminal::detach(paths, name).await,
+        Command::Show { name, json } => session::show(paths, name, json).await,
+        Command::Send(args) => terminal::send(paths, args).await,
+        Command::Screen { name, ansi, json, scrollback } => terminal::screen(paths, name, ansi, json, scrollback).await,
+        Command::Wait { name, condition, timeout, json } => terminal::wait(paths, name, condition, timeout, json).await,
+        Command::Kill { name } => session::kill(paths, name).await,
+        Command::Rename { name, new } => session::rename(paths, name, new).await,
+        Command::Rm { name } => session::rm(paths, name).await,
+        Command::Events { name, since, follow, json } => event::events(paths, name, since, follow, json).await,
+        Command::Daemon { command } => daemon::perform(paths, command).await,
+    }
+}
+
+/// Prints to standard output; a reader that has gone (`| head`) is not an error.
+fn print(text: &str) -> Result<(), Failure> {
+    use std::io::Write;
+    let mut out = std::io::stdout().lock();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => Err(Failure::failed(format!("standard output: {error}"))),
+        _ => Ok(()),
+    }
+}
+
+fn print_json(value: &impl serde::Serialize) -> Result<(), Failure> {
+    let text = serde_json::to_string_pretty(value).map_err(|error| Failure::failed(error.to_string()))?;
+    print(&format!("{text}\n"))
+}

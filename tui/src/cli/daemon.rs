@@ -1,0 +1,135 @@
+//! daemon start, stop, restart, status, logs. `run` is the root package's, which alone sees the daemon.
+
+use std::io::{BufRead, Write};
+
+use shared::message::{DaemonStatus, Failure, Filter, Request, Stopped};
+use shared::paths::Paths;
+use shared::session::Session;
+use shared::text::{count, visible};
+
+use super::{DaemonCommand, print, print_json, table};
+use crate::client::Client;
+use crate::connect::{self, READY, TAKEN};
+use crate::tty;
+
+pub async fn perform(paths: &Paths, command: DaemonCommand) -> Result<(), Failure> {
+    match command {
+        DaemonCommand::Run { .. } => Err(Failure::failed("the daemon cannot run inside a command")),
+        DaemonCommand::Start => start(paths).await,
+        DaemonCommand::Stop { all, yes } => stop(paths, all, yes).await,
+        DaemonCommand::Restart => restart(paths).await,
+        DaemonCommand::Status { json } => status(paths, json).await,
+        DaemonCommand::Logs { lines } => logs(paths, lines),
+    }
+}
+
+/// A detached daemon says this once clients can connect.
+pub fn announce_ready() {
+    say(READY);
+}
+
+/// Or why it cannot run; being one too many is no error.
+pub fn announce_refusal(error: &str, already_running: bool) {
+    say(if already_running { TAKEN } else { error });
+}
+
+fn say(line: &str) {
+    let mut out = std::io::stdout();
+    let _ = writeln!(out, "{}", line.replace('\n', " "));
+    let _ = out.flush();
+}
+
+async fn start(paths: &Paths) -> Result<(), Failure> {
+    if let Some(client) = connect::running(paths).await? {
+        return print(&format!("the daemon is already running, pid {}\n", client.daemon.pid));
+    }
+    let client = connect::start(paths).await?;
+    print(&format!("the daemon is running, pid {}\n", client.daemon.pid))
+}
+
+async fn stop(paths: &Paths, all: bool, yes: bool) -> Result<(), Failure> {
+    let Some(mut client) = connect::running(paths).await? else {
+        return print("the daemon is not running\n");
+    };
+    if all && !yes {
+        let sessions: Vec<Session> = client.call(Request::List(Filter::default())).await?;
+        let live = sessions.iter().filter(|session| !session.status.has_ended()).count();
+        if live > 0 && !confirm(&format!("End {} and stop the daemon?", count(live, "running session")))? {
+            return print("nothing was stopped\n");
+        }
+    }
+    let stopped: Stopped = client.call(Request::Stop { end_sessions: all, restart: false }).await?;
+    wait_until_gone(client).await;
+    print(&match (stopped.going_on, stopped.ended) {
+        (0, 0) => "the daemon is stopped; there were no running sessions\n".to_owned(),
+        (0, ended) => format!("the daemon is stopped, {} ended\n", count(ended as usize, "session")),
+        (1, _) => "the daemon is stopped; 1 session goes on, and is back with the next command\n".to_owned(),
+        (going_on, _) => format!("the daemon is stopped; {going_on} sessions go on, and are back with the next command\n"),
+    })
+}
+
+async fn restart(paths: &Paths) -> Result<(), Failure> {
+    if let Some(mut client) = connect::running(paths).await? {
+        client.call::<Stopped>(Request::Stop { end_sessions: false, restart: true }).await?;
+        wait_until_gone(client).await;
+    }
+    let mut client = connect::start(paths).await?;
+    let status: DaemonStatus = client.call(Request::Status).await?;
+    print(&format!("the daemon is running again, pid {}, with {}\n", status.pid, count(status.live_sessions as usize, "session")))
+}
+
+/// The connection ends when the daemon does.
+async fn wait_until_gone(mut client: Client) {
+    while client.receive().await.is_ok() {}
+}
+
+fn confirm(question: &str) -> Result<bool, Failure> {
+    if !tty::is_interactive() {
+        return Err(Failure::usage("this would end running sessions: say --yes if that is meant"));
+    }
+    eprint!("{question} [y/N] ");
+    let mut answer = String::new();
+    std::io::stdin().lock().read_line(&mut answer).map_err(|error| Failure::failed(error.to_string()))?;
+    Ok(matches!(answer.trim(), "y" | "Y" | "yes"))
+}
+
+async fn status(paths: &Paths, json: bool) -> Result<(), Failure> {
+    let Some(mut client) = connect::running(paths).await? else {
+        return Err(connect::no_daemon("the daemon is not running: any command starts it, or `sessions-tui daemon start`".into()));
+    };
+    if let Some(gap) = client.version_gap() {
+        return Err(gap);
+    }
+    let status: DaemonStatus = client.call(Request::Status).await?;
+    if json {
+        return print_json(&status);
+    }
+    let mut out = format!("the daemon is running, pid {}\n", status.pid);
+    out += &table::field("version", &format!("{} (protocol {})", status.version, status.protocol));
+    out += &table::field("since", &status.started_at.to_string());
+    out += &table::field("live sessions", &status.live_sessions.to_string());
+    out += &table::field("clients", &status.clients.to_string());
+    out += &table::field("socket", &status.socket);
+    out += &table::field("state", &status.state_dir);
+    out += &table::field("log", &status.log);
+    for warning in &status.warnings {
+        out += &table::field("warning", warning);
+    }
+    print(&out)
+}
+
+fn logs(paths: &Paths, lines: usize) -> Result<(), Failure> {
+    let path = paths.log();
+    let text = match std::fs::read(&path) {
+        Ok(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Err(Failure::failed("there is no log yet")),
+        Err(error) => return Err(Failure::failed(format!("{}: {error}", path.display()))),
+    };
+    let all: Vec<&str> = text.lines().collect();
+    let mut out = String::new();
+    for line in &all[all.len().saturating_sub(lines)..] {
+        out.push_str(&visible(line));
+        out.push('\n');
+    }
+    print(&out)
+}

@@ -1,0 +1,176 @@
+//! new, ls, show, kill, rename, rm.
+
+use std::path::PathBuf;
+
+use shared::message::{Failure, Filter, Layers, NewSession, Request};
+use shared::paths::Paths;
+use shared::runtime::{Runtime, RuntimeState};
+use shared::session::Session;
+use shared::text::{shell_words, visible};
+
+use super::table::{self, Look};
+use super::{LsArgs, NewArgs, print, print_json};
+use crate::attach::{self, Wish};
+use crate::{connect, environment, tty};
+
+pub async fn new(paths: &Paths, args: NewArgs) -> Result<(), Failure> {
+    if !args.detached && !tty::is_interactive() {
+        return Err(Failure::usage("this is not a terminal, so there is nothing to attach to it: use `new -d` to start without attaching"));
+    }
+    let workspace = workspace(args.workspace)?;
+    let window = if args.detached { None } else { tty::window() };
+    let request = NewSession {
+        name: args.name,
+        workspace,
+        argv: args.argv,
+        env_delta: args.env,
+        environment: environment::inherited(),
+        size: args.size.or(window),
+        task: args.task,
+        mode: args.mode,
+        user: args.user,
+        channel: args.channel,
+    };
+    let mut client = connect::connect(paths).await?;
+    let session: Session = client.call(Request::New(request)).await?;
+    if args.detached {
+        return if args.json { print_json(&session) } else { print(&format!("{}\n", visible(&session.name))) };
+    }
+    let prefix = environment::load_config(paths).0.keys.prefix;
+    let wish = Wish { name: session.id.to_string(), read_only: false, prefix };
+    attach::attach(paths, client, &wish).await?.say()
+}
+
+fn workspace(given: Option<PathBuf>) -> Result<String, Failure> {
+    let path = match given {
+        Some(path) => std::path::absolute(&path).map_err(|error| Failure::usage(format!("-w {}: {error}", path.display())))?,
+        None => {
+            std::env::current_dir().map_err(|error| Failure::usage(format!("this folder cannot be used ({error}): give one with -w")))?
+        }
+    };
+    // links are kept as the user wrote them, but dots are resolved
+    let path = std::fs::canonicalize(&path).unwrap_or(path);
+    path.into_os_string().into_string().map_err(|path| Failure::usage(format!("the workspace {} is not Unicode", path.display())))
+}
+
+pub async fn ls(paths: &Paths, args: LsArgs) -> Result<(), Failure> {
+    let mut client = connect::connect(paths).await?;
+    let filter = Filter { statuses: args.status, all: args.all, limit: args.limit };
+    let is_filtered = filter != Filter::default();
+    let sessions: Vec<Session> = client.call(Request::List(filter)).await?;
+    if args.json {
+        return print_json(&sessions);
+    }
+    if sessions.is_empty() {
+        eprintln!(
+            "{}",
+            if is_filtered { "no session matches" } else { "no sessions yet: start one with `sessions-tui new -n NAME -- COMMAND`" }
+        );
+        return Ok(());
+    }
+    let home = std::env::var("HOME").ok();
+    let look = Look {
+        width: tty::window().map_or(120, |size| usize::from(size.cols)),
+        colours: colours(),
+        home: home.as_deref(),
+        now: jiff::Timestamp::now(),
+    };
+    print(&table::sessions(&sessions, &look))
+}
+
+fn colours() -> bool {
+    rustix::termios::isatty(rustix::stdio::stdout())
+        && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
+        && std::env::var_os("TERM").is_none_or(|term| term != "dumb")
+}
+
+pub async fn show(paths: &Paths, name: String, json: bool) -> Result<(), Failure> {
+    let mut client = connect::connect(paths).await?;
+    let layers: Layers = client.call(Request::Show { name }).await?;
+    if json { print_json(&layers) } else { print(&layers_text(&layers)) }
+}
+
+fn layers_text(layers: &Layers) -> String {
+    use std::fmt::Write;
+    let mut out = String::new();
+    let (thread, session) = (&layers.thread, &layers.session);
+    let _ = writeln!(out, "thread {}", visible(&thread.name));
+    out += &table::field("id", &thread.id.to_string());
+    out += &table::field("workspace", &thread.workspace);
+    out += &table::field("created", &thread.created_at.to_string());
+    out += &table::field("sessions", &thread.task_count.to_string());
+    let _ = writeln!(out, "session {} {}", table::mark(session.status), table::status_words(session));
+    out += &table::field("id", &session.id.to_string());
+    for (label, value) in [("task", &session.task), ("mode", &session.mode), ("error", &session.error), ("result", &session.result)] {
+        if let Some(value) = value {
+            out += &table::field(label, value);
+        }
+    }
+    out += &table::field("created", &session.created_at.to_string());
+    out += &table::field("last activity", &session.last_activity_at.to_string());
+    if let Some(ended) = session.ended_at {
+        out += &table::field("ended", &ended.to_string());
+    }
+    out += &table::field("clients", &session.clients.to_string());
+    for terminal in &layers.terminals {
+        let _ = writeln!(out, "terminal {}", terminal.kind);
+        out += &table::field("id", &terminal.id.to_string());
+        out += &table::field("folder", &terminal.cwd);
+        out += &table::field("size", &format!("{}x{}", terminal.size.cols, terminal.size.rows));
+        out += &table::field("state version", &terminal.state_version.to_string());
+        for (key, value) in &terminal.env_delta {
+            out += &table::field("variable", &format!("{key}={value}"));
+        }
+    }
+    for runtime in &layers.runtimes {
+        out += &runtime_text(runtime);
+    }
+    for lease in &layers.leases {
+        let _ = writeln!(out, "lease {}", lease.provider);
+        out += &table::field("id", &lease.id.to_string());
+        if let Some(instance) = &lease.instance {
+            out += &table::field("instance", &format!("{} ({})", instance.id, instance.place));
+        }
+    }
+    out
+}
+
+fn runtime_text(runtime: &Runtime) -> String {
+    let state = match &runtime.state {
+        RuntimeState::Starting => "starting".to_owned(),
+        RuntimeState::Running { pid } => format!("running, pid {pid}"),
+        RuntimeState::Exited { status, .. } => format!("ended with {status}"),
+        RuntimeState::Lost { reason, .. } => reason.sentence().to_owned(),
+        RuntimeState::Refused { error, .. } => format!("not started: {error}"),
+    };
+    let mut out = format!("runtime {}\n", visible(&state));
+    out += &table::field("id", &runtime.id.to_string());
+    out += &table::field("command", &shell_words(&runtime.launch.argv));
+    if let Some(pid) = runtime.holder_pid {
+        out += &table::field("holder", &format!("pid {pid}"));
+    }
+    let recording = &runtime.recording;
+    out += &table::field("recording", &format!("{} bytes on disk, offsets {} to {}", recording.bytes, recording.start, recording.end));
+    if let Some(why) = &recording.suspended {
+        out += &table::field("", &format!("suspended: {why}"));
+    }
+    out
+}
+
+pub async fn kill(paths: &Paths, name: String) -> Result<(), Failure> {
+    let mut client = connect::connect(paths).await?;
+    let session: Session = client.call(Request::Kill { name }).await?;
+    print(&format!("{} is {}\n", visible(&session.name), table::status_words(&session)))
+}
+
+pub async fn rename(paths: &Paths, name: String, new: String) -> Result<(), Failure> {
+    let mut client = connect::connect(paths).await?;
+    let session: Session = client.call(Request::Rename { name, new }).await?;
+    print(&format!("{}\n", visible(&session.name)))
+}
+
+pub async fn rm(paths: &Paths, name: String) -> Result<(), Failure> {
+    let mut client = connect::connect(paths).await?;
+    let session: Session = client.call(Request::Remove { name }).await?;
+    print(&format!("{} is removed, with its recording\n", visible(&session.name)))
+}

@@ -1,0 +1,146 @@
+//! Tables and times for people: columns that fit the width, colours that mean something. Pure.
+
+use shared::session::{Session, Status};
+use shared::text::{columns, fit, pad, shell_words, visible};
+
+/// How long ago, in one unit: `5s`, `12m`, `3h`, `2d`.
+pub fn ago(from: jiff::Timestamp, now: jiff::Timestamp) -> String {
+    let seconds = (now.as_second() - from.as_second()).max(0);
+    match seconds {
+        0..60 => format!("{seconds}s"),
+        60..3600 => format!("{}m", seconds / 60),
+        3600..86_400 => format!("{}h", seconds / 3600),
+        _ => format!("{}d", seconds / 86_400),
+    }
+}
+
+/// A mark for people who do not see colours.
+pub fn mark(status: Status) -> char {
+    match status {
+        Status::Active => '●',
+        Status::Queued => '○',
+        Status::Paused => '‖',
+        Status::Completed => '✓',
+        Status::Failed => '✗',
+        Status::Timeout => '!',
+    }
+}
+
+fn colour(status: Status) -> &'static str {
+    match status {
+        Status::Active => "32",
+        Status::Queued | Status::Paused => "33",
+        Status::Completed => "2",
+        Status::Failed | Status::Timeout => "31",
+    }
+}
+
+/// The status with its reason: `failed: exit code 3`.
+pub fn status_words(session: &Session) -> String {
+    match &session.status_reason {
+        Some(reason) if session.status != Status::Completed => format!("{}: {}", session.status, visible(reason)),
+        _ => session.status.to_string(),
+    }
+}
+
+/// A path with the home folder as `~`.
+pub fn short_path(path: &str, home: Option<&str>) -> String {
+    let text = match home.filter(|home| home.len() > 1).and_then(|home| path.strip_prefix(home)) {
+        Some("") => "~".to_owned(),
+        Some(rest) if rest.starts_with('/') => format!("~{rest}"),
+        _ => path.to_owned(),
+    };
+    visible(&text)
+}
+
+pub struct Look<'a> {
+    pub width: usize,
+    pub colours: bool,
+    pub home: Option<&'a str>,
+    pub now: jiff::Timestamp,
+}
+
+pub fn sessions(sessions: &[Session], look: &Look<'_>) -> String {
+    let rows: Vec<[String; 6]> = sessions
+        .iter()
+        .map(|session| {
+            let clients = if session.clients > 0 { format!("{} attached", session.clients) } else { String::new() };
+            [
+                visible(&session.name),
+                format!("{} {}", mark(session.status), status_words(session)),
+                format!("{}", ago(session.last_activity_at, look.now)),
+                shell_words(&session.command),
+                short_path(&session.workspace, look.home),
+                clients,
+            ]
+        })
+        .collect();
+    let titles = ["NAME", "STATUS", "IDLE", "COMMAND", "WORKSPACE", ""];
+    let natural = |column: usize| rows.iter().map(|row| columns(&row[column])).chain([columns(titles[column])]).max().unwrap_or(0);
+    let mut widths: [usize; 6] = std::array::from_fn(natural);
+    widths[0] = widths[0].min(28);
+    widths[1] = widths[1].min(30);
+    // what is left is shared by the two columns that can be cut without harm
+    let fixed = widths[0] + widths[1] + widths[2] + widths[5] + 2 * 5;
+    let left = look.width.saturating_sub(fixed).max(16);
+    if widths[3] + widths[4] > left {
+        let command = widths[3].min(left.saturating_sub(widths[4].min(left / 2)));
+        widths[3] = command.max(8);
+        widths[4] = left.saturating_sub(widths[3]);
+    }
+    let mut out = String::new();
+    let heading: Vec<String> = (0..6).map(|c| pad(titles[c], widths[c])).collect();
+    push_line(&mut out, &heading.join("  "), look.colours.then_some("1"));
+    for (row, session) in rows.iter().zip(sessions) {
+        let cells: Vec<String> = (0..6)
+            .map(|c| {
+                let text = pad(&row[c], widths[c]);
+                if look.colours && c == 1 { format!("\x1b[{}m{text}\x1b[0m", colour(session.status)) } else { text }
+            })
+            .collect();
+        push_line(&mut out, &cells.join("  "), None);
+    }
+    out
+}
+
+fn push_line(out: &mut String, line: &str, sgr: Option<&str>) {
+    let line = line.trim_end();
+    match sgr {
+        Some(sgr) => out.push_str(&format!("\x1b[{sgr}m{line}\x1b[0m\n")),
+        None => {
+            out.push_str(line);
+            out.push('\n');
+        }
+    }
+}
+
+/// `label  value`, aligned.
+pub fn field(label: &str, value: &str) -> String {
+    format!("  {} {}\n", pad(label, 15), visible(value))
+}
+
+/// One line for a message that must not wrap.
+pub fn one_line(text: &str, width: usize) -> String {
+    fit(&visible(text), width)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_short() {
+        let at = |s| jiff::Timestamp::from_second(s).expect("a time");
+        for (seconds, text) in [(0, "0s"), (59, "59s"), (60, "1m"), (7199, "1h"), (200_000, "2d"), (-5, "0s")] {
+            assert_eq!(ago(at(1_000_000), at(1_000_000 + seconds)), text);
+        }
+    }
+
+    #[test]
+    fn paths_under_home_are_short() {
+        assert_eq!(short_path("/home/me/x", Some("/home/me")), "~/x");
+        assert_eq!(short_path("/home/me", Some("/home/me")), "~");
+        assert_eq!(short_path("/home/meg", Some("/home/me")), "/home/meg");
+        assert_eq!(short_path("/x", Some("/")), "/x");
+    }
+}

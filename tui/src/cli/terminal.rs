@@ -1,0 +1,94 @@
+//! attach, detach, send, screen, wait.
+
+use std::io::Read;
+
+use base64::Engine;
+use shared::message::{Code, Condition, Failure, Filter, Request, ScreenShot, Waited};
+use shared::paths::Paths;
+use shared::session::Session;
+
+use super::{SendArgs, print, print_json};
+use crate::attach::{self, Wish};
+use crate::{connect, environment, tty};
+
+pub async fn attach(paths: &Paths, name: Option<String>, read_only: bool) -> Result<(), Failure> {
+    if !tty::is_interactive() {
+        return Err(Failure::usage(
+            "attach needs a terminal on standard input and output: in scripts use `send`, `screen` and `wait` instead",
+        ));
+    }
+    let mut client = connect::connect(paths).await?;
+    let name = match name {
+        Some(name) => name,
+        None => last_active(client.call(Request::List(Filter::default())).await?)?,
+    };
+    if std::env::var("SESSIONS_SESSION").is_ok_and(|own| own == name) {
+        return Err(Failure::new(Code::Status, "this terminal is in that very session"));
+    }
+    let (config, warning) = environment::load_config(paths);
+    if let Some(warning) = warning {
+        eprintln!("{warning}");
+    }
+    attach::attach(paths, client, &Wish { name, read_only, prefix: config.keys.prefix }).await?.say()
+}
+
+fn last_active(sessions: Vec<Session>) -> Result<String, Failure> {
+    sessions
+        .into_iter()
+        .filter(|session| !session.status.has_ended())
+        .max_by_key(|session| session.last_activity_at)
+        .map(|session| session.id.to_string())
+        .ok_or_else(|| Failure::new(Code::NotFound, "no session is running: start one with `sessions-tui new`"))
+}
+
+pub async fn detach(paths: &Paths, name: String) -> Result<(), Failure> {
+    let mut client = connect::connect(paths).await?;
+    let count: usize = client.call(Request::Detach { name }).await?;
+    print(&format!("{} detached\n", shared::text::count(count, "client")))
+}
+
+pub async fn send(paths: &Paths, args: SendArgs) -> Result<(), Failure> {
+    let mut bytes: Vec<u8> = args.key.into_iter().flat_map(|key| key.0).collect();
+    if args.text == ["-"] {
+        std::io::stdin().read_to_end(&mut bytes).map_err(|error| Failure::usage(format!("standard input: {error}")))?;
+    } else {
+        bytes.extend_from_slice(args.text.join(" ").as_bytes());
+    }
+    if args.enter {
+        bytes.push(b'\r');
+    }
+    if bytes.is_empty() {
+        return Err(Failure::usage("nothing to send: give a text, --key or --enter"));
+    }
+    let mut client = connect::connect(paths).await?;
+    // large texts go in parts, each acknowledged: a program that reads slowly is waited for, not overrun
+    for part in bytes.chunks(PART) {
+        let bytes = base64::engine::general_purpose::STANDARD.encode(part);
+        client.call::<()>(Request::Send { name: args.name.clone(), bytes }).await?;
+    }
+    Ok(())
+}
+
+/// Bytes of one send call.
+const PART: usize = 256 << 10;
+
+pub async fn screen(paths: &Paths, name: String, ansi: bool, json: bool, scrollback: u32) -> Result<(), Failure> {
+    let mut client = connect::connect(paths).await?;
+    let shot: ScreenShot = client.call(Request::Screen { name, scrollback }).await?;
+    if json {
+        return print_json(&shot);
+    }
+    let last = shot.rows.iter().rposition(|row| !row.text.is_empty()).map_or(0, |row| row + 1);
+    let mut out = String::new();
+    for line in shot.scrollback.iter().chain(&shot.rows[..last]) {
+        out.push_str(if ansi { &line.ansi } else { &line.text });
+        out.push('\n');
+    }
+    print(&out)
+}
+
+pub async fn wait(paths: &Paths, name: String, condition: Condition, timeout_ms: Option<u64>, json: bool) -> Result<(), Failure> {
+    let mut client = connect::connect(paths).await?;
+    let waited: Waited = client.call(Request::Wait { name, condition, timeout_ms }).await?;
+    if json { print_json(&waited) } else { Ok(()) }
+}

@@ -1,0 +1,181 @@
+//! A connection to the daemon: typed calls, pushes, and terminal bytes.
+
+use std::collections::VecDeque;
+use std::io;
+use std::path::Path;
+
+use interprocess::local_socket::GenericFilePath;
+use interprocess::local_socket::tokio::Stream;
+use interprocess::local_socket::tokio::prelude::*;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+use shared::frame;
+use shared::message::{Answer, Call, Code, Failure, Hello, HelloLine, INPUT, OUTPUT, Outcome, PROTOCOL, Push, Request};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+
+/// Room made for each read: a picture or a screenful of output.
+const READ_BYTES: usize = 64 << 10;
+
+pub struct Client {
+    stream: Stream,
+    arrived: Vec<u8>,
+    next_id: u64,
+    /// Pushes that came while an answer was awaited.
+    pushes: VecDeque<Push>,
+    pub daemon: Hello,
+}
+
+/// What the daemon says.
+#[derive(Debug)]
+pub enum Incoming {
+    Answer(Answer),
+    Push(Push),
+    Output(Vec<u8>),
+}
+
+impl Client {
+    /// Connects and exchanges versions. `Err(Ok(failure))` is a daemon of another kind than ours.
+    pub async fn connect(socket: &Path) -> io::Result<Result<Self, Failure>> {
+        let stream = Stream::connect(socket.to_fs_name::<GenericFilePath>()?).await?;
+        let hello = Hello { protocol: PROTOCOL, version: shared::VERSION.to_owned(), pid: std::process::id() };
+        let mut client = Self { stream, arrived: Vec::new(), next_id: 1, pushes: VecDeque::new(), daemon: hello.clone() };
+        let mut line = serde_json::to_vec(&HelloLine { hello })?;
+        line.push(b'\n');
+        client.stream.write_all(&line).await?;
+        let line = client.line().await?;
+        let Ok(HelloLine { hello }) = serde_json::from_slice::<HelloLine>(&line) else {
+            return Ok(Err(Failure::new(Code::Version, "whatever listens there is not a sessions-tui daemon")));
+        };
+        client.daemon = hello;
+        Ok(Ok(client))
+    }
+
+    /// A difference of protocol that calls cannot cross, as a sentence.
+    pub fn version_gap(&self) -> Option<Failure> {
+        let daemon = &self.daemon;
+        let message = match daemon.protocol.cmp(&PROTOCOL) {
+            std::cmp::Ordering::Equal => return None,
+            std::cmp::Ordering::Less => format!(
+                "the daemon is older ({}) than this client ({}): run `sessions-tui daemon restart`; sessions go on",
+                daemon.version,
+                shared::VERSION
+            ),
+            std::cmp::Ordering::Greater => format!(
+                "the daemon is newer ({}) than this client ({}): use the newer sessions-tui; sessions go on",
+                daemon.version,
+                shared::VERSION
+            ),
+        };
+        Some(Failure::new(Code::Version, message))
+    }
+
+    /// Sends a call without waiting; gives its id.
+    pub async fn send(&mut self, request: Request) -> io::Result<u64> {
+        let id = self.next_id;
+        self.next_id += 1;
+        let mut line = serde_json::to_vec(&Call { id, request })?;
+        line.push(b'\n');
+        self.stream.write_all(&line).await?;
+        Ok(id)
+    }
+
+    /// A call and its answer.
+    pub async fn call<T: DeserializeOwned>(&mut self, request: Request) -> Result<T, Failure> {
+        let lost = |error: io::Error| Failure::new(Code::Failed, format!("the daemon went away: {error}; try again, sessions go on"));
+        let id = self.send(request).await.map_err(lost)?;
+        loop {
+            match self.receive().await.map_err(lost)? {
+                Incoming::Answer(answer) if answer.id == id || answer.id == 0 => return understand(answer),
+                Incoming::Push(push) => self.pushes.push_back(push),
+                Incoming::Answer(_) | Incoming::Output(_) => {}
+            }
+        }
+    }
+
+    pub async fn input(&mut self, bytes: &[u8]) -> io::Result<()> {
+        let mut out = Vec::with_capacity(bytes.len() + frame::HEADER);
+        for part in bytes.chunks(frame::MAX_PAYLOAD) {
+            frame::encode(INPUT, part, &mut out);
+        }
+        self.stream.write_all(&out).await
+    }
+
+    /// The next push, waiting for it.
+    pub async fn push(&mut self) -> io::Result<Push> {
+        if let Some(push) = self.pushes.pop_front() {
+            return Ok(push);
+        }
+        loop {
+            if let Incoming::Push(push) = self.receive().await? {
+                return Ok(push);
+            }
+        }
+    }
+
+    /// A push that has arrived already.
+    pub fn waiting_push(&mut self) -> Option<Push> {
+        self.pushes.pop_front()
+    }
+
+    /// Whatever comes next. Safe to cancel: nothing is lost between calls.
+    pub async fn receive(&mut self) -> io::Result<Incoming> {
+        loop {
+            if let Some(incoming) = self.buffered()? {
+                return Ok(incoming);
+            }
+            self.read_more().await?;
+        }
+    }
+
+    async fn read_more(&mut self) -> io::Result<()> {
+        self.arrived.reserve(READ_BYTES);
+        match self.stream.read_buf(&mut self.arrived).await? {
+            0 => Err(io::Error::new(io::ErrorKind::UnexpectedEof, "the connection was closed")),
+            _ => Ok(()),
+        }
+    }
+
+    async fn line(&mut self) -> io::Result<Vec<u8>> {
+        loop {
+            if let Some(end) = self.arrived.iter().position(|byte| *byte == b'\n') {
+                return Ok(self.arrived.drain(..=end).collect());
+            }
+            self.read_more().await?;
+        }
+    }
+
+    fn buffered(&mut self) -> io::Result<Option<Incoming>> {
+        let Some(first) = self.arrived.first() else { return Ok(None) };
+        if *first == b'{' {
+            let Some(end) = self.arrived.iter().position(|byte| *byte == b'\n') else { return Ok(None) };
+            let line: Vec<u8> = self.arrived.drain(..=end).collect();
+            let value: Value = serde_json::from_slice(&line)?;
+            let incoming = if value.get("push").is_some() {
+                match serde_json::from_value(value) {
+                    Ok(push) => Incoming::Push(push),
+                    // a newer daemon's push: not for us
+                    Err(_) => return self.buffered(),
+                }
+            } else {
+                Incoming::Answer(serde_json::from_value(value)?)
+            };
+            return Ok(Some(incoming));
+        }
+        let frame = frame::decode(&self.arrived).map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))?;
+        let Some(frame) = frame else { return Ok(None) };
+        if frame.kind != OUTPUT {
+            return Err(io::Error::new(io::ErrorKind::InvalidData, "an unknown kind of frame"));
+        }
+        let (bytes, size) = (frame.payload.to_vec(), frame.size);
+        self.arrived.drain(..size);
+        Ok(Some(Incoming::Output(bytes)))
+    }
+}
+
+pub fn understand<T: DeserializeOwned>(answer: Answer) -> Result<T, Failure> {
+    match answer.outcome {
+        Outcome::Ok(value) => serde_json::from_value(value)
+            .map_err(|error| Failure::new(Code::Version, format!("the daemon's answer is not understood: {error}"))),
+        Outcome::Failure(failure) => Err(failure),
+    }
+}

@@ -1,0 +1,102 @@
+//! Reaching the daemon: connect, else start it, else say why.
+
+use std::io::{self, BufRead, BufReader};
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use shared::message::{Code, Failure};
+use shared::paths::Paths;
+
+use crate::client::Client;
+
+/// A daemon that another client is starting gets this long to listen.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Between two tries to reach a daemon that is starting: there is nothing to wait on yet.
+const RETRY: Duration = Duration::from_millis(5);
+
+/// First word of a starting daemon to whoever started it.
+pub const READY: &str = "ready";
+pub const TAKEN: &str = "taken";
+
+/// The running daemon, or `None`.
+pub async fn running(paths: &Paths) -> Result<Option<Client>, Failure> {
+    for socket in candidates(paths) {
+        match Client::connect(&socket).await {
+            Ok(client) => return client.map(Some),
+            Err(error) => match error.kind() {
+                io::ErrorKind::NotFound
+                | io::ErrorKind::ConnectionRefused
+                | io::ErrorKind::UnexpectedEof
+                | io::ErrorKind::ConnectionReset => {}
+                io::ErrorKind::BrokenPipe | io::ErrorKind::NotADirectory => {}
+                _ => return Err(no_daemon(format!("cannot reach the daemon at {}: {error}", socket.display()))),
+            },
+        }
+    }
+    Ok(None)
+}
+
+/// The daemon, started if it is not running; of a version we can talk to.
+pub async fn connect(paths: &Paths) -> Result<Client, Failure> {
+    let client = match running(paths).await? {
+        Some(client) => client,
+        None => start(paths).await?,
+    };
+    match client.version_gap() {
+        Some(gap) => Err(gap),
+        None => Ok(client),
+    }
+}
+
+/// The socket named by the user; else the runtime directory's; else where the last daemon said it listens.
+fn candidates(paths: &Paths) -> Vec<PathBuf> {
+    let mut sockets = vec![paths.socket()];
+    if !paths.socket_is_named()
+        && let Ok(pointed) = std::fs::read_to_string(paths.pointer())
+        && !sockets.contains(&PathBuf::from(&pointed))
+    {
+        sockets.push(PathBuf::from(pointed));
+    }
+    sockets
+}
+
+/// Starts a daemon of its own session, which goes on when we end.
+pub async fn start(paths: &Paths) -> Result<Client, Failure> {
+    let executable = std::env::current_exe().map_err(|error| no_daemon(format!("cannot start the daemon: {error}")))?;
+    let mut command = Command::new(executable);
+    command.args(["daemon", "run", "--detached"]).current_dir("/").stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
+    if paths.socket_is_named() {
+        command.env("SESSIONS_SOCKET", paths.socket());
+    }
+    let mut child = command.spawn().map_err(|error| no_daemon(format!("cannot start the daemon: {error}")))?;
+    let mut word = String::new();
+    if let Some(output) = child.stdout.take() {
+        // it says one line when clients can connect, or why it cannot run
+        let _ = BufReader::new(output).read_line(&mut word);
+    }
+    match word.trim() {
+        READY | TAKEN => {}
+        "" => return Err(no_daemon(format!("the daemon ended while starting: see {}", paths.log().display()))),
+        why => return Err(no_daemon(format!("the daemon cannot start: {why}"))),
+    }
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        if let Some(client) = running(paths).await? {
+            return Ok(client);
+        }
+        if Instant::now() >= deadline {
+            return Err(no_daemon(format!(
+                "a daemon holds the lock {} but does not listen: see {}",
+                paths.lock().display(),
+                paths.log().display()
+            )));
+        }
+        tokio::time::sleep(RETRY).await;
+    }
+}
+
+pub fn no_daemon(message: String) -> Failure {
+    Failure::new(Code::Version, message)
+}

@@ -1,0 +1,38 @@
+//! What the process's environment says: where things are, and what a new program inherits.
+
+use std::path::PathBuf;
+
+use shared::config::Config;
+use shared::paths::{Environment, PathError, Paths};
+
+/// Where everything lives for this user; a socket given on the command line wins.
+pub fn paths(socket: Option<PathBuf>) -> Result<Paths, PathError> {
+    let variable = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    Paths::find(&Environment {
+        root: variable("SESSIONS_ROOT"),
+        socket: socket.or_else(|| variable("SESSIONS_SOCKET")),
+        home: variable("HOME"),
+        state_home: variable("XDG_STATE_HOME"),
+        config_home: variable("XDG_CONFIG_HOME"),
+        runtime_dir: variable("XDG_RUNTIME_DIR"),
+        temp: std::env::temp_dir(),
+        uid: rustix::process::geteuid().as_raw(),
+    })
+}
+
+/// The settings, and what is wrong with the file if something is: then the defaults hold.
+pub fn load_config(paths: &Paths) -> (Config, Option<String>) {
+    match std::fs::read_to_string(paths.config_file()) {
+        Ok(text) => match Config::parse(&text) {
+            Ok(config) => (config, None),
+            Err(error) => (Config::default(), Some(format!("{error}; the defaults are used"))),
+        },
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => (Config::default(), None),
+        Err(error) => (Config::default(), Some(format!("{}: {error}; the defaults are used", paths.config_file().display()))),
+    }
+}
+
+/// Our environment, for a program that is to run as if started here. What is not Unicode is left out.
+pub fn inherited() -> Vec<(String, String)> {
+    std::env::vars_os().filter_map(|(key, value)| Some((key.into_string().ok()?, value.into_string().ok()?))).collect()
+}

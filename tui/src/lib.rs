@@ -1,0 +1,15 @@
+//! The client: the command line, the pass-through terminal, and the dashboard. It keeps nothing: the daemon does.
+
+mod app;
+mod attach;
+pub mod cli;
+mod client;
+mod connect;
+mod environment;
+mod event;
+mod prefix;
+mod run;
+mod tty;
+mod view;
+
+pub use environment::{load_config, paths};

@@ -1,0 +1,71 @@
+//! Arguments decide the role: client, daemon or holder. The only file that sees both crates.
+
+use std::process::ExitCode;
+
+use clap::Parser;
+use daemon::StartError;
+use tui::cli::{self, Cli, Command, DaemonCommand};
+
+fn main() -> ExitCode {
+    // first, and without parsing anything: holders are many and must stay small
+    if std::env::args_os().nth(1).is_some_and(|word| word == "holder") {
+        return match daemon::run_holder() {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(_) => ExitCode::FAILURE,
+        };
+    }
+    let cli = Cli::parse();
+    // one thread: requests are short, and the long work gives way by itself
+    let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().max_blocking_threads(4).build() {
+        Ok(runtime) => runtime,
+        Err(error) => {
+            eprintln!("cannot start: {error}");
+            return ExitCode::FAILURE;
+        }
+    };
+    let code = match &cli.command {
+        Some(Command::Daemon { command: DaemonCommand::Run { detached } }) => runtime.block_on(run_daemon(&cli, *detached)),
+        _ => runtime.block_on(cli::run(cli)),
+    };
+    // a thread waiting in a system call must not keep us
+    runtime.shutdown_background();
+    code
+}
+
+async fn run_daemon(cli: &Cli, detached: bool) -> ExitCode {
+    if detached {
+        // out of the client's session: its terminal's hang-up and ^C are not ours
+        let _ = rustix::process::setsid();
+    }
+    let paths = match cli.paths() {
+        Ok(paths) => paths,
+        Err(failure) => return refuse(&failure.message, false, detached),
+    };
+    let (config, warning) = tui::load_config(&paths);
+    let ready = || {
+        if detached {
+            cli::announce_ready();
+            // nobody listens any more, and a later write must not find a closed pipe
+            redirect_output_to_null();
+        }
+    };
+    match daemon::run_daemon(paths, config, warning.into_iter().collect(), ready).await {
+        Ok(_) => ExitCode::SUCCESS,
+        Err(error) => refuse(&error.to_string(), matches!(error, StartError::AlreadyRunning(_)), detached),
+    }
+}
+
+fn refuse(error: &str, already_running: bool, detached: bool) -> ExitCode {
+    if detached {
+        cli::announce_refusal(error, already_running);
+    } else {
+        eprintln!("{error}");
+    }
+    ExitCode::FAILURE
+}
+
+fn redirect_output_to_null() {
+    if let Ok(null) = std::fs::File::options().write(true).open("/dev/null") {
+        let _ = rustix::stdio::dup2_stdout(&null);
+    }
+}

@@ -1,0 +1,107 @@
+//! The user's own terminal: raw mode, its size, and giving it back whatever happens.
+
+use std::io;
+use std::os::fd::OwnedFd;
+use std::sync::{Mutex, PoisonError};
+
+use rustix::fs::{Mode, OFlags};
+use rustix::termios::{OptionalActions, Termios, tcgetattr, tcgetwinsize, tcsetattr};
+use shared::screen::Size;
+use tokio::io::unix::AsyncFd;
+
+/// Undoes whatever a program may have set: ends unfinished sequences, leaves the alternate screen, all modes off,
+/// cursor visible and of its usual shape, the title of before.
+const RESTORE: &[u8] = b"\x18\x1b[?2026l\x1b7\x1b[r\x1b8\x1b7\x1b[?1049l\x1b[!p\x1b[0m\x1b(B\x0f\x1b[?7h\x1b[?25h\x1b[?1l\x1b>\x1b[?9l\x1b[?1000l\x1b[?1002l\x1b[?1003l\x1b[?1004l\x1b[?1005l\x1b[?1006l\x1b[?1015l\x1b[?1016l\x1b[?2004l\x1b[?2031l\x1b[?2048l\x1b[<99u\x1b[>4m\x1b[0 q\x1b[23;0t";
+
+/// What the terminal was like, while it is raw; for the panic hook, which cannot be handed anything.
+static BEFORE: Mutex<Option<Termios>> = Mutex::new(None);
+
+pub struct Tty {
+    file: AsyncFd<OwnedFd>,
+}
+
+impl Tty {
+    /// Opens the controlling terminal anew, so that its being non-blocking is ours alone, and makes it raw.
+    pub fn raw() -> io::Result<Self> {
+        let flags = OFlags::RDWR | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+        let file = rustix::fs::open("/dev/tty", flags, Mode::empty())?;
+        let before = tcgetattr(&file)?;
+        let mut raw = before.clone();
+        raw.make_raw();
+        *BEFORE.lock().unwrap_or_else(PoisonError::into_inner) = Some(before);
+        tcsetattr(&file, OptionalActions::Drain, &raw)?;
+        let hook = std::panic::take_hook();
+        std::panic::set_hook(Box::new(move |panic| {
+            restore();
+            hook(panic);
+        }));
+        #[expect(unsafe_code, reason = "tokio asks for it: only the caller can promise that the descriptor stays open")]
+        // SAFETY: the descriptor is owned by the value that is registered, and is closed only with it.
+        let file = unsafe { AsyncFd::register(file)? };
+        Ok(Self { file })
+    }
+
+    pub fn size(&self) -> io::Result<Size> {
+        let size = tcgetwinsize(self.file.get_ref())?;
+        Ok(Size { cols: size.ws_col, rows: size.ws_row })
+    }
+
+    /// Keys typed; an empty answer means that the terminal is gone.
+    pub async fn read(&self) -> io::Result<Vec<u8>> {
+        loop {
+            let mut ready = self.file.readable().await?;
+            let mut bytes = vec![0; 4096];
+            match ready.try_io(|file| Ok(rustix::io::read(file.get_ref(), &mut bytes)?)) {
+                Ok(read) => {
+                    bytes.truncate(read?);
+                    return Ok(bytes);
+                }
+                Err(_would_block) => {}
+            }
+        }
+    }
+
+    /// Writes as much as the terminal takes now, waiting until it takes something.
+    pub async fn write(&self, bytes: &[u8]) -> io::Result<usize> {
+        // mostly there is room: try before asking
+        match rustix::io::write(self.file.get_ref(), bytes) {
+            Ok(n) => return Ok(n),
+            Err(rustix::io::Errno::WOULDBLOCK) => {}
+            Err(error) => return Err(error.into()),
+        }
+        loop {
+            let mut ready = self.file.writable().await?;
+            if let Ok(written) = ready.try_io(|file| Ok(rustix::io::write(file.get_ref(), bytes)?)) {
+                return written;
+            }
+        }
+    }
+}
+
+impl Drop for Tty {
+    fn drop(&mut self) {
+        restore();
+    }
+}
+
+/// Gives the terminal back, once. Opens it anew and waits: what was written before has to get out first.
+fn restore() {
+    let Some(before) = BEFORE.lock().unwrap_or_else(PoisonError::into_inner).take() else { return };
+    let flags = OFlags::RDWR | OFlags::NOCTTY | OFlags::CLOEXEC;
+    if let Ok(file) = rustix::fs::open("/dev/tty", flags, Mode::empty()) {
+        let _ = rustix::io::write(&file, RESTORE);
+        // keys typed but not read are for the shell that follows; answers to queries are not, and cannot be told apart
+        let _ = tcsetattr(&file, OptionalActions::Drain, &before);
+    }
+}
+
+/// The size of the terminal a command was started in.
+pub fn window() -> Option<Size> {
+    let size = tcgetwinsize(rustix::stdio::stdout()).ok()?;
+    (size.ws_col > 0 && size.ws_row > 0).then_some(Size { cols: size.ws_col, rows: size.ws_row })
+}
+
+/// Whether a person sits at both ends.
+pub fn is_interactive() -> bool {
+    rustix::termios::isatty(rustix::stdio::stdin()) && rustix::termios::isatty(rustix::stdio::stdout())
+}
