@@ -61,6 +61,7 @@ const NOT_INHERITED: &[&str] = &[
 
 pub async fn new(context: &Context, new: NewSession) -> Result<Session, Failure> {
     let launch = check(&new)?;
+    let waiting = spawn();
     let started = context
         .store
         .start_session(Start {
@@ -81,17 +82,19 @@ pub async fn new(context: &Context, new: NewSession) -> Result<Session, Failure>
             // the program runs all the same; its runtime says that nothing is recorded
             context.log.warn(&format!("session {}: {error}", started.name));
         }
-        let stream = spawn(wire::Start {
-            runtime: started.runtime.to_string(),
-            env: environment(context, &new.environment, &launch, &started),
-            argv: launch.argv.clone(),
-            cwd: launch.cwd.clone(),
-            size: launch.size,
-            socket: context.paths.holder_socket(started.runtime).to_string_lossy().into_owned(),
-            recording: recording.to_string_lossy().into_owned(),
-            max_bytes: context.config.recording.max_mib << 20,
-        })
-        .map_err(LinkError::Io)?;
+        let stream = waiting.and_then(|holder| {
+            holder.start(wire::Start {
+                runtime: started.runtime.to_string(),
+                env: environment(context, &new.environment, &launch, &started),
+                argv: launch.argv.clone(),
+                cwd: launch.cwd.clone(),
+                size: launch.size,
+                socket: context.paths.holder_socket(started.runtime).to_string_lossy().into_owned(),
+                recording: recording.to_string_lossy().into_owned(),
+                max_bytes: context.config.recording.max_mib << 20,
+            })
+        });
+        let stream = stream.map_err(LinkError::Io)?;
         let mut link = Link::new(stream);
         let greeting = link.greeting().await?;
         Ok::<_, LinkError>((link, greeting))

@@ -16,7 +16,7 @@ use crate::lifecycle::{self, End};
 use crate::recording::{self, OVERHEAD, ReadError, Record};
 
 /// Read from the recording at a time; between two, others get their turn.
-const BATCH: usize = 256 << 10;
+const BATCH: usize = 64 << 10;
 
 /// What is left of a killed holder's programs gets this long to end by itself.
 const ORPHAN_GRACE: std::time::Duration = std::time::Duration::from_secs(2);

@@ -1,7 +1,7 @@
 //! Tables and times for people: columns that fit the width, colours that mean something. Pure.
 
 use shared::session::{Session, Status};
-use shared::text::{columns, fit, pad, shell_words, visible};
+use shared::text::{columns, pad, shell_words, visible};
 
 /// How long ago, in one unit: `5s`, `12m`, `3h`, `2d`.
 pub fn ago(from: jiff::Timestamp, now: jiff::Timestamp) -> String {
@@ -117,11 +117,6 @@ fn push_line(out: &mut String, line: &str, sgr: Option<&str>) {
 /// `label  value`, aligned.
 pub fn field(label: &str, value: &str) -> String {
     format!("  {} {}\n", pad(label, 15), visible(value))
-}
-
-/// One line for a message that must not wrap.
-pub fn one_line(text: &str, width: usize) -> String {
-    fit(&visible(text), width)
 }
 
 #[cfg(test)]
