@@ -4,8 +4,6 @@
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use shared::frame;
-use shared::message::OUTPUT;
 use tokio::sync::Notify;
 
 /// Taken for one write at a time, so that what is behind it can still be skipped.
@@ -104,15 +102,23 @@ impl Outbox {
         }
     }
 
-    /// The next bytes to write to the socket; `None` when closed and empty.
-    pub async fn next(&self) -> Option<Vec<u8>> {
+    /// Returns when the write that is under way is done, or after a moment if the other side does not take it.
+    pub async fn written(&self) {
+        let deadline = tokio::time::Instant::now() + std::time::Duration::from_millis(500);
+        while self.queue().writing && tokio::time::Instant::now() < deadline {
+            tokio::time::sleep(std::time::Duration::from_millis(1)).await;
+        }
+    }
+
+    /// What to write next; `None` when closed and empty.
+    pub async fn next(&self) -> Option<Outgoing> {
         loop {
             {
                 let mut queue = self.queue();
                 queue.writing = false;
-                if !queue.items.is_empty() {
+                if let Some(outgoing) = Self::take(&mut queue) {
                     queue.writing = true;
-                    return Some(Self::take(&mut queue));
+                    return Some(outgoing);
                 }
                 if let Some(watcher) = &queue.watcher {
                     watcher.notify_one();
@@ -125,20 +131,30 @@ impl Outbox {
         }
     }
 
-    fn take(queue: &mut Queue) -> Vec<u8> {
-        let mut bytes = Vec::new();
-        while bytes.len() < WRITE_BYTES {
-            match queue.items.pop_front() {
-                Some(Item::Line(line)) => bytes.extend_from_slice(&line),
-                Some(Item::Output(output)) => {
-                    queue.output_bytes -= output.len();
-                    frame::encode(OUTPUT, &output, &mut bytes);
+    fn take(queue: &mut Queue) -> Option<Outgoing> {
+        match queue.items.pop_front()? {
+            Item::Output(output) => {
+                queue.output_bytes -= output.len();
+                Some(Outgoing::Output(output))
+            }
+            Item::Line(mut lines) => {
+                while let Some(Item::Line(line)) = queue.items.front()
+                    && lines.len() < WRITE_BYTES
+                {
+                    lines.extend_from_slice(line);
+                    queue.items.pop_front();
                 }
-                None => break,
+                Some(Outgoing::Lines(lines))
             }
         }
-        bytes
     }
+}
+
+/// What goes out in one write.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Outgoing {
+    Lines(Vec<u8>),
+    Output(Vec<u8>),
 }
 
 #[cfg(test)]
@@ -155,8 +171,9 @@ mod tests {
         outbox.skip_output();
         assert_eq!(outbox.backlog(), 0);
         outbox.output(b"new");
-        let bytes = Outbox::take(&mut outbox.queue());
-        assert_eq!(bytes, b"\"kept\"\n\x02\x03\0\0\0new");
-        assert!(outbox.queue().items.is_empty());
+        let mut queue = outbox.queue();
+        assert_eq!(Outbox::take(&mut queue), Some(Outgoing::Lines(b"\"kept\"\n".to_vec())));
+        assert_eq!(Outbox::take(&mut queue), Some(Outgoing::Output(b"new".to_vec())));
+        assert_eq!(Outbox::take(&mut queue), None);
     }
 }

@@ -6,12 +6,13 @@ use std::time::Duration;
 
 use interprocess::local_socket::tokio::Stream;
 use shared::frame;
-use shared::message::{self, Answer, Failure, Hello, HelloLine, INPUT, MAX_LINE, Outcome, PROTOCOL, Push};
+use shared::message::{self, Answer, Code, Failure, Hello, HelloLine, INPUT, MAX_LINE, OUTPUT, Outcome, PROTOCOL, Push, Request};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
-use crate::attachment::Outbox;
+use crate::attachment::{Outbox, Outgoing};
 use crate::context::{Context, Stop};
 use crate::request::{self, Caller};
+use crate::tty;
 
 /// A stranger that says nothing holds no place for longer.
 const HELLO_PATIENCE: Duration = Duration::from_secs(5);
@@ -26,10 +27,16 @@ pub async fn serve(context: Context, stream: Stream) {
     context.clients.fetch_add(1, Ordering::Relaxed);
     let stream = Arc::new(stream);
     let outbox = Arc::new(Outbox::default());
-    let writer = tokio::spawn(write(Arc::clone(&stream), Arc::clone(&outbox)));
     let caller = Arc::new(Caller::new(Arc::clone(&outbox)));
-    let mut reading =
-        Reading { context: Arc::clone(&context), stream, outbox: Arc::clone(&outbox), caller: Arc::clone(&caller), bytes: Vec::new() };
+    let writer = tokio::spawn(write(Arc::clone(&stream), Arc::clone(&caller)));
+    let mut reading = Reading {
+        context: Arc::clone(&context),
+        stream,
+        outbox: Arc::clone(&outbox),
+        caller: Arc::clone(&caller),
+        bytes: Vec::new(),
+        speaks_ours: false,
+    };
     // a client leaving is not an error; a misbehaving one has been told why
     let mut stop = context.stop.subscribe();
     tokio::select! {
@@ -47,10 +54,23 @@ pub async fn serve(context: Context, stream: Stream) {
     context.clients.fetch_sub(1, Ordering::Relaxed);
 }
 
-async fn write(stream: Arc<Stream>, outbox: Arc<Outbox>) {
+async fn write(stream: Arc<Stream>, caller: Arc<Caller>) {
     let mut stream = &*stream;
-    while let Some(bytes) = outbox.next().await {
-        if stream.write_all(&bytes).await.is_err() {
+    while let Some(outgoing) = caller.outbox.next().await {
+        let written = match outgoing {
+            Outgoing::Lines(lines) => stream.write_all(&lines).await,
+            Outgoing::Output(bytes) => {
+                if let Some(screen) = caller.screen() {
+                    // a terminal that is gone takes its client with it; there is nobody to tell
+                    let _ = tty::write(&screen, &bytes).await;
+                    continue;
+                }
+                let mut framed = Vec::with_capacity(bytes.len() + frame::HEADER);
+                frame::encode(OUTPUT, &bytes, &mut framed);
+                stream.write_all(&framed).await
+            }
+        };
+        if written.is_err() {
             return;
         }
     }
@@ -62,6 +82,8 @@ struct Reading {
     outbox: Arc<Outbox>,
     caller: Arc<Caller>,
     bytes: Vec<u8>,
+    /// The client said the same protocol as ours.
+    speaks_ours: bool,
 }
 
 /// What the next bytes of a client are.
@@ -82,6 +104,12 @@ impl Reading {
             match self.part().await {
                 Ok(Some(Part::Input(bytes))) => self.caller.input(bytes).await,
                 Ok(Some(Part::Line(line))) => match message::parse_call(&line) {
+                    // a client of another version may only ask this daemon to make way for its own
+                    Ok(call) if !self.speaks_ours && !matches!(call.request, Request::Stop { .. }) => {
+                        let text =
+                            format!("this daemon ({}) speaks protocol {PROTOCOL}: run `sessions-tui daemon restart`", shared::VERSION);
+                        self.refuse(call.id, Failure::new(Code::Version, text));
+                    }
                     Ok(call) => {
                         let Ok(place) = Arc::clone(&places).acquire_owned().await else { return };
                         let (context, caller, outbox) = (Arc::clone(&self.context), Arc::clone(&self.caller), Arc::clone(&self.outbox));
@@ -127,7 +155,8 @@ impl Reading {
             }
         };
         match serde_json::from_slice::<HelloLine>(&line) {
-            Ok(_) => {
+            Ok(theirs) => {
+                self.speaks_ours = theirs.hello.protocol == PROTOCOL;
                 let hello = Hello { protocol: PROTOCOL, version: shared::VERSION.to_owned(), pid: std::process::id() };
                 self.outbox.line(&HelloLine { hello });
                 true

@@ -15,6 +15,7 @@ mod request;
 mod runtime;
 mod server;
 mod store;
+mod tty;
 
 pub use holder::run as run_holder;
 pub use server::{Ran, StartError, run as run_daemon};

@@ -14,6 +14,8 @@ use shared::event::Author;
 use shared::id::SessionId;
 use shared::message::{Code, Failure, Request};
 use shared::session::Session;
+use tokio::net::unix::pipe::Sender;
+use tokio::task::AbortHandle;
 
 use crate::attachment::Outbox;
 use crate::context::Context;
@@ -24,11 +26,24 @@ use crate::store;
 pub struct Caller {
     pub outbox: Arc<Outbox>,
     attachment: Mutex<Option<(RuntimeHandle, ClientId)>>,
+    /// The client's terminal, while the daemon has it.
+    terminal: Mutex<Option<Terminal>>,
+}
+
+struct Terminal {
+    screen: Arc<Sender>,
+    reader: AbortHandle,
+}
+
+impl Drop for Terminal {
+    fn drop(&mut self) {
+        self.reader.abort();
+    }
 }
 
 impl Caller {
     pub fn new(outbox: Arc<Outbox>) -> Self {
-        Self { outbox, attachment: Mutex::new(None) }
+        Self { outbox, attachment: Mutex::new(None), terminal: Mutex::new(None) }
     }
 
     fn attachment(&self) -> Option<(RuntimeHandle, ClientId)> {
@@ -37,6 +52,15 @@ impl Caller {
 
     fn attach(&self, handle: RuntimeHandle, client: ClientId) {
         *self.attachment.lock().unwrap_or_else(PoisonError::into_inner) = Some((handle, client));
+    }
+
+    /// The terminal to write to, if the daemon has it.
+    pub fn screen(&self) -> Option<Arc<Sender>> {
+        self.terminal.lock().unwrap_or_else(PoisonError::into_inner).as_ref().map(|terminal| Arc::clone(&terminal.screen))
+    }
+
+    fn take_terminal(&self, screen: Sender, reader: AbortHandle) {
+        *self.terminal.lock().unwrap_or_else(PoisonError::into_inner) = Some(Terminal { screen: Arc::new(screen), reader });
     }
 
     /// Typed bytes go to the terminal the caller is attached to; without one they are for nobody.
@@ -53,12 +77,14 @@ impl Caller {
         if let Some((handle, client)) = attachment {
             handle.detach(client).await;
         }
+        // with its reader; what is queued for it goes nowhere
+        self.terminal.lock().unwrap_or_else(PoisonError::into_inner).take();
     }
 }
 
 /// Whether the next thing the client says only makes sense after this one.
 pub fn is_in_order(request: &Request) -> bool {
-    matches!(request, Request::Attach(_) | Request::Resize { .. } | Request::TakeControl | Request::KeyHelp)
+    matches!(request, Request::Attach(_) | Request::Resize { .. } | Request::TakeControl | Request::KeyHelp | Request::Leave)
 }
 
 /// Carries a request out; `None` when it has sent its own answer.
@@ -78,6 +104,7 @@ pub async fn perform(context: &Context, caller: &Arc<Caller>, id: u64, request: 
         Request::Resize { size } => answer(terminal::resize(caller, size).await),
         Request::TakeControl => answer(terminal::take_control(caller).await),
         Request::KeyHelp => answer(terminal::key_help(caller).await),
+        Request::Leave => answer(terminal::leave(caller).await),
         Request::Events { name, since, follow } => event::events(context, caller, id, name, since, follow).await.map(|()| None),
         Request::Watch => answer(event::watch(context, caller).await),
         Request::Status => answer(daemon::status(context)),

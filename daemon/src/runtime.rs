@@ -8,6 +8,7 @@ mod handle;
 use std::sync::Arc;
 use std::time::Duration;
 
+use shared::config::Prefix;
 use shared::event::Author;
 use shared::id::{Offset, RuntimeId, SessionId};
 use shared::message::{Detached, Failure, ScreenShot};
@@ -32,7 +33,7 @@ enum Ask {
         outbox: Arc<Outbox>,
         window: Size,
         read_only: bool,
-        prefix: String,
+        prefix: Prefix,
         answer: oneshot::Sender<(ClientId, bool)>,
     },
     Detach(ClientId),

@@ -1,6 +1,6 @@
 //! `config.toml`: its types, defaults, and errors with line and reason. Reads no file.
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -9,17 +9,11 @@ pub struct Config {
     pub recording: RecordingConfig,
 }
 
-#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Keys {
     /// The key that starts a command of ours while attached, like tmux's.
     pub prefix: Prefix,
-}
-
-impl Default for Keys {
-    fn default() -> Self {
-        Self { prefix: Prefix('b') }
-    }
 }
 
 #[derive(Clone, Debug, PartialEq, Deserialize)]
@@ -36,9 +30,21 @@ impl Default for RecordingConfig {
 }
 
 /// A control key, written `ctrl-b`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
-#[serde(try_from = "String")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
 pub struct Prefix(char);
+
+impl Default for Prefix {
+    fn default() -> Self {
+        Self('b')
+    }
+}
+
+impl From<Prefix> for String {
+    fn from(prefix: Prefix) -> Self {
+        prefix.label()
+    }
+}
 
 impl Prefix {
     pub fn letter(self) -> char {

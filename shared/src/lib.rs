@@ -5,6 +5,7 @@ pub mod config;
 pub mod event;
 pub mod frame;
 pub mod id;
+pub mod keys;
 pub mod lease;
 pub mod message;
 pub mod name;

@@ -4,6 +4,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::config::Prefix;
 use crate::event::Event;
 use crate::id::{Seq, SessionId};
 use crate::lease::Lease;
@@ -89,6 +90,8 @@ pub enum Request {
     TakeControl,
     /// Shows or hides the attached client's line of keys.
     KeyHelp,
+    /// The attached client takes its terminal back; answered when nothing more will be written to it.
+    Leave,
     Events {
         name: Option<String>,
         since: Option<Seq>,
@@ -158,9 +161,18 @@ pub struct Attach {
     pub size: Size,
     #[serde(default)]
     pub read_only: bool,
-    /// What the client calls its prefix key, for the line of keys.
+    /// The client's prefix key.
     #[serde(default)]
-    pub prefix: String,
+    pub prefix: Prefix,
+    /// The client's terminal, if the daemon may use it directly: a key then has no process to pass through.
+    pub tty: Option<TtyName>,
+}
+
+/// A terminal device: its path, and its number to make sure that it is the same one here.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct TtyName {
+    pub path: String,
+    pub device: u64,
 }
 
 /// The answer to a call: `{"id":1,"ok":…}` or `{"id":1,"failure":…}`.
@@ -238,6 +250,8 @@ pub enum Detached {
     Ended { sentence: String, exit_code: i32 },
     /// Another client asked for it.
     Asked,
+    /// The user pressed the keys for it, in a terminal the daemon reads.
+    ByKey,
     /// The session was removed.
     Removed,
 }
@@ -249,6 +263,8 @@ pub struct Attached {
     pub session: SessionId,
     pub name: String,
     pub control: bool,
+    /// The daemon reads and writes the client's terminal itself.
+    pub direct: bool,
     /// How the program ended, when there is only its last screen to show.
     pub ended: Option<String>,
 }

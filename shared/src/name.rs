@@ -28,12 +28,12 @@ pub fn check(name: &str) -> Result<(), String> {
 /// A free name made from the workspace folder: `api`, then `api-2`, `api-3`, …
 pub fn generate(workspace: &str, mut is_taken: impl FnMut(&str) -> bool) -> String {
     let folder = workspace.rsplit('/').find(|part| !part.is_empty()).unwrap_or("root");
-    let mut base: String = folder
+    let base: String = folder
         .chars()
         .map(|c| if c.is_alphanumeric() || matches!(c, '-' | '_' | '.') { c } else { '-' })
         .take(MAX_CHARS - 8) // room for the number
         .collect();
-    base = base.trim_start_matches(['-', '.']).to_owned();
+    let mut base = base.trim_start_matches(['-', '.']).to_owned();
     if base.is_empty() {
         base = "session".into();
     }

@@ -1,6 +1,7 @@
 //! A terminal's screen: bytes in, cells, modes and events out; keyframes to start again from.
 //! It must not do I/O or look at the clock, and nothing a program sends may make it panic.
 
+mod csi;
 mod emulator;
 mod event;
 mod glyph;
@@ -12,6 +13,7 @@ mod print;
 mod query;
 mod render;
 mod rewrite;
+mod scan;
 mod scanner;
 mod skip;
 mod text;

@@ -3,14 +3,13 @@
 use std::io;
 
 use shared::config::Prefix;
+use shared::keys::{Action, PrefixKeys};
 use shared::message::{Attach, Attached, Code, Detached, Failure, Push, Request};
 use shared::paths::Paths;
-use shared::screen::Size;
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::client::{Client, Incoming, understand};
 use crate::connect;
-use crate::prefix::{Action, PrefixKeys};
 use crate::tty::{self, Tty};
 
 /// Output waiting for a slow terminal; above it the daemon is left to skip ahead.
@@ -78,17 +77,25 @@ impl Session {
         let mut terminated = signal(SignalKind::terminate()).map_err(Trouble::Terminal)?;
         let mut hung_up = signal(SignalKind::hangup()).map_err(Trouble::Terminal)?;
         let mut size = self.tty.size().map_err(Trouble::Terminal)?;
-        let request = Attach { name: self.name.clone(), size, read_only: wish.read_only, prefix: wish.prefix.label() };
+        let request = Attach { name: self.name.clone(), size, read_only: wish.read_only, prefix: wish.prefix, tty: tty::name() };
         let call = client.send(Request::Attach(request)).await.map_err(Trouble::Daemon)?;
         self.waiting.clear();
         let mut is_ended = false;
+        // until the daemon has said whether it reads them itself
+        let mut reads_keys = false;
         loop {
             tokio::select! {
                 // keys first: a flood must not keep a person from stopping it
                 biased;
-                _ = terminated.recv() => return Ok(End::Left(Left::Detached(format!("detached from {}: this client was terminated", self.name)))),
-                _ = hung_up.recv() => return Ok(End::Left(Left::Detached(format!("detached from {}", self.name)))),
-                keys = self.tty.read() => {
+                _ = terminated.recv() => {
+                    leave(client).await;
+                    return Ok(End::Left(Left::Detached(format!("detached from {}: this client was terminated", self.name))));
+                }
+                _ = hung_up.recv() => {
+                    leave(client).await;
+                    return Ok(End::Left(Left::Detached(format!("detached from {}", self.name))));
+                }
+                keys = self.tty.read(), if reads_keys => {
                     let keys = keys.map_err(Trouble::Terminal)?;
                     if keys.is_empty() {
                         return Ok(End::Left(Left::Detached(format!("detached from {}", self.name))));
@@ -119,9 +126,7 @@ impl Session {
                         Ok(attached) => {
                             self.name = attached.name;
                             is_ended = attached.ended.is_some();
-                            if !is_ended {
-                                self.make_room(size);
-                            }
+                            reads_keys = !attached.direct;
                         }
                         Err(failure) => return Ok(End::Refused(failure)),
                     },
@@ -131,6 +136,7 @@ impl Session {
                     }
                     Incoming::Push(Push::Detached(why)) => {
                         self.write_rest().await?;
+                        leave(client).await;
                         return Ok(End::Left(self.leave(why, is_ended)));
                     }
                     Incoming::Push(Push::Stopping { restart: true }) => return Ok(End::DaemonRestarts),
@@ -141,14 +147,6 @@ impl Session {
                 },
             }
         }
-    }
-
-    /// What is on the terminal now moves up into its own scrollback; the session starts on a clean screen.
-    fn make_room(&mut self, size: Size) {
-        self.waiting.extend_from_slice(b"\x18\x1b7\x1b[?1049l\x1b[!p\x1b[0m\x1b[22;0t");
-        self.waiting.extend_from_slice(format!("\x1b[{};1H", size.rows).as_bytes());
-        self.waiting.extend(std::iter::repeat_n(b'\n', usize::from(size.rows)));
-        self.waiting.extend_from_slice(b"\x1b[H\x1b[2J");
     }
 
     async fn write_rest(&mut self) -> Result<(), Trouble> {
@@ -164,10 +162,16 @@ impl Session {
         match why {
             Detached::Ended { sentence, .. } if is_ended => Left::HadEnded(format!("{name} has ended: {sentence}")),
             Detached::Ended { sentence, .. } => Left::Detached(format!("{name} ended: {sentence}")),
+            Detached::ByKey => Left::Detached(format!("detached from {name}")),
             Detached::Asked => Left::Detached(format!("detached from {name} by another client")),
             Detached::Removed => Left::Detached(format!("{name} was removed")),
         }
     }
+}
+
+/// Waits until the daemon does not write to our terminal any more; a daemon that does not answer is not waited for.
+async fn leave(client: &mut Client) {
+    let _ = tokio::time::timeout(std::time::Duration::from_secs(1), client.call::<()>(Request::Leave)).await;
 }
 
 impl Left {

@@ -34,13 +34,19 @@ pub enum Incoming {
 }
 
 impl Client {
-    /// Connects and exchanges versions. `Err(Ok(failure))` is a daemon of another kind than ours.
-    pub async fn connect(socket: &Path) -> io::Result<Result<Self, Failure>> {
+    /// Connects and exchanges versions. The inner failure is something else than a daemon of ours. A first call travels
+    /// with the hello, so that a short command waits for the daemon only once; its answer is the next to arrive.
+    pub async fn connect(socket: &Path, first: Option<&Request>) -> io::Result<Result<Self, Failure>> {
         let stream = Stream::connect(socket.to_fs_name::<GenericFilePath>()?).await?;
         let hello = Hello { protocol: PROTOCOL, version: shared::VERSION.to_owned(), pid: std::process::id() };
         let mut client = Self { stream, arrived: Vec::new(), next_id: 1, pushes: VecDeque::new(), daemon: hello.clone() };
         let mut line = serde_json::to_vec(&HelloLine { hello })?;
         line.push(b'\n');
+        if let Some(request) = first {
+            serde_json::to_writer(&mut line, &Call { id: client.next_id, request: request.clone() })?;
+            line.push(b'\n');
+            client.next_id += 1;
+        }
         client.stream.write_all(&line).await?;
         let line = client.line().await?;
         let Ok(HelloLine { hello }) = serde_json::from_slice::<HelloLine>(&line) else {
@@ -81,8 +87,12 @@ impl Client {
 
     /// A call and its answer.
     pub async fn call<T: DeserializeOwned>(&mut self, request: Request) -> Result<T, Failure> {
-        let lost = |error: io::Error| Failure::new(Code::Failed, format!("the daemon went away: {error}; try again, sessions go on"));
         let id = self.send(request).await.map_err(lost)?;
+        self.answer(id).await
+    }
+
+    /// The answer to the call with this id; pushes that come before it are kept.
+    pub async fn answer<T: DeserializeOwned>(&mut self, id: u64) -> Result<T, Failure> {
         loop {
             match self.receive().await.map_err(lost)? {
                 Incoming::Answer(answer) if answer.id == id || answer.id == 0 => return understand(answer),
@@ -170,6 +180,14 @@ impl Client {
         self.arrived.drain(..size);
         Ok(Some(Incoming::Output(bytes)))
     }
+}
+
+/// The id of a call that travelled with the hello.
+pub const FIRST: u64 = 1;
+
+#[expect(clippy::needless_pass_by_value, reason = "the form map_err wants")]
+fn lost(error: io::Error) -> Failure {
+    Failure::new(Code::Failed, format!("the daemon went away: {error}; try again, sessions go on"))
 }
 
 pub fn understand<T: DeserializeOwned>(answer: Answer) -> Result<T, Failure> {

@@ -5,10 +5,11 @@ use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use shared::message::{Code, Failure};
+use serde::de::DeserializeOwned;
+use shared::message::{Code, Failure, Request};
 use shared::paths::Paths;
 
-use crate::client::Client;
+use crate::client::{Client, FIRST};
 
 /// A daemon that another client is starting gets this long to listen.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -22,8 +23,23 @@ pub const TAKEN: &str = "taken";
 
 /// The running daemon, or `None`.
 pub async fn running(paths: &Paths) -> Result<Option<Client>, Failure> {
+    reach(paths, None).await
+}
+
+/// One call to the daemon, which is started if it is not running.
+pub async fn call<T: DeserializeOwned>(paths: &Paths, request: Request) -> Result<T, Failure> {
+    match reach(paths, Some(&request)).await? {
+        Some(mut client) => match client.version_gap() {
+            Some(gap) => Err(gap),
+            None => client.answer(FIRST).await,
+        },
+        None => connect(paths).await?.call(request).await,
+    }
+}
+
+async fn reach(paths: &Paths, first: Option<&Request>) -> Result<Option<Client>, Failure> {
     for socket in candidates(paths) {
-        match Client::connect(&socket).await {
+        match Client::connect(&socket, first).await {
             Ok(client) => return client.map(Some),
             Err(error) => match error.kind() {
                 io::ErrorKind::NotFound

@@ -7,7 +7,6 @@ mod client;
 mod connect;
 mod environment;
 mod event;
-mod prefix;
 mod run;
 mod tty;
 mod view;

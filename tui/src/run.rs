@@ -1,7 +1,5 @@
 //! The dashboard's loop: events in, pure update, effects out, then draw, and only if something changed.
 
-use std::io;
-
 use crossterm::event::{Event as TerminalEvent, EventStream};
 use futures_util::StreamExt;
 use ratatui::DefaultTerminal;
@@ -28,10 +26,7 @@ pub async fn dashboard(paths: &Paths) -> Result<(), Failure> {
         let mut terminal = ratatui::try_init().map_err(|error| Failure::failed(format!("the terminal: {error}")))?;
         let outcome = show(paths, &mut client, &mut app, &mut terminal, std::mem::take(&mut effects)).await;
         ratatui::restore();
-        let name = match outcome? {
-            Some(name) => name,
-            None => return Ok(()),
-        };
+        let Some(name) = outcome? else { return Ok(()) };
         let prefix = environment::load_config(paths).0.keys.prefix;
         let attached = async {
             let client = connect::connect(paths).await?;
@@ -111,7 +106,7 @@ async fn perform(client: &mut Client, effect: Effect) -> Result<Done, Failure> {
         Effect::Attach(name) => Done::Attach(name),
         Effect::Refresh => Done::Event(Event::Sessions(client.call(Request::List(Filter::default())).await?)),
         Effect::New => {
-            let workspace = std::env::current_dir().map_err(here)?;
+            let workspace = std::env::current_dir().map_err(|error| Failure::failed(format!("this folder cannot be used: {error}")))?;
             let request = NewSession {
                 workspace: workspace.to_string_lossy().into_owned(),
                 environment: environment::inherited(),
@@ -130,8 +125,4 @@ async fn perform(client: &mut Client, effect: Effect) -> Result<Done, Failure> {
             Done::Event(Event::Said(format!("{} is removed", session.name)))
         }
     })
-}
-
-fn here(error: io::Error) -> Failure {
-    Failure::failed(format!("this folder cannot be used: {error}"))
 }

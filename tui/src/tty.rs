@@ -1,13 +1,13 @@
 //! The user's own terminal: raw mode, its size, and giving it back whatever happens.
 
 use std::io;
-use std::os::fd::OwnedFd;
 use std::sync::{Mutex, PoisonError};
 
 use rustix::fs::{Mode, OFlags};
 use rustix::termios::{OptionalActions, Termios, tcgetattr, tcgetwinsize, tcsetattr};
+use shared::message::TtyName;
 use shared::screen::Size;
-use tokio::io::unix::AsyncFd;
+use tokio::net::unix::pipe::{Receiver, Sender};
 
 /// Undoes whatever a program may have set: ends unfinished sequences, leaves the alternate screen, all modes off,
 /// cursor visible and of its usual shape, the title of before.
@@ -17,7 +17,8 @@ const RESTORE: &[u8] = b"\x18\x1b[?2026l\x1b7\x1b[r\x1b8\x1b7\x1b[?1049l\x1b[!p\
 static BEFORE: Mutex<Option<Termios>> = Mutex::new(None);
 
 pub struct Tty {
-    file: AsyncFd<OwnedFd>,
+    keys: Receiver,
+    screen: Sender,
 }
 
 impl Tty {
@@ -35,44 +36,35 @@ impl Tty {
             restore();
             hook(panic);
         }));
-        #[expect(unsafe_code, reason = "tokio asks for it: only the caller can promise that the descriptor stays open")]
-        // SAFETY: the descriptor is owned by the value that is registered, and is closed only with it.
-        let file = unsafe { AsyncFd::register(file)? };
-        Ok(Self { file })
+        // tokio's pipe ends are the safe way to wait for any descriptor that can be polled
+        let keys = Receiver::from_owned_fd_unchecked(file.try_clone()?)?;
+        Ok(Self { keys, screen: Sender::from_owned_fd_unchecked(file)? })
     }
 
     pub fn size(&self) -> io::Result<Size> {
-        let size = tcgetwinsize(self.file.get_ref())?;
+        let size = tcgetwinsize(&self.keys)?;
         Ok(Size { cols: size.ws_col, rows: size.ws_row })
     }
 
     /// Keys typed; an empty answer means that the terminal is gone.
     pub async fn read(&self) -> io::Result<Vec<u8>> {
         loop {
-            let mut ready = self.file.readable().await?;
-            let mut bytes = vec![0; 4096];
-            match ready.try_io(|file| Ok(rustix::io::read(file.get_ref(), &mut bytes)?)) {
-                Ok(read) => {
-                    bytes.truncate(read?);
-                    return Ok(bytes);
-                }
-                Err(_would_block) => {}
+            self.keys.readable().await?;
+            let mut bytes = [0; 4096];
+            match self.keys.try_read(&mut bytes) {
+                Ok(n) => return Ok(bytes[..n].to_vec()),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                Err(error) => return Err(error),
             }
         }
     }
 
     /// Writes as much as the terminal takes now, waiting until it takes something.
     pub async fn write(&self, bytes: &[u8]) -> io::Result<usize> {
-        // mostly there is room: try before asking
-        match rustix::io::write(self.file.get_ref(), bytes) {
-            Ok(n) => return Ok(n),
-            Err(rustix::io::Errno::WOULDBLOCK) => {}
-            Err(error) => return Err(error.into()),
-        }
         loop {
-            let mut ready = self.file.writable().await?;
-            if let Ok(written) = ready.try_io(|file| Ok(rustix::io::write(file.get_ref(), bytes)?)) {
-                return written;
+            match self.screen.try_write(bytes) {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => self.screen.writable().await?,
+                outcome => return outcome,
             }
         }
     }
@@ -93,6 +85,13 @@ fn restore() {
         // keys typed but not read are for the shell that follows; answers to queries are not, and cannot be told apart
         let _ = tcsetattr(&file, OptionalActions::Drain, &before);
     }
+}
+
+/// Our terminal's device, for a daemon that may use it directly.
+pub fn name() -> Option<TtyName> {
+    let path = rustix::termios::ttyname(rustix::stdio::stdin(), Vec::new()).ok()?.into_string().ok()?;
+    let device = rustix::fs::fstat(rustix::stdio::stdin()).ok()?.st_rdev;
+    Some(TtyName { path, device })
 }
 
 /// The size of the terminal a command was started in.

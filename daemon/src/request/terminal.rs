@@ -3,16 +3,20 @@
 use std::sync::Arc;
 
 use base64::Engine;
+use shared::config::Prefix;
+use shared::keys::{Action, PrefixKeys};
 use shared::message::{Answer, Attach, Attached, Code, Detached, Failure, Outcome, Push, ScreenShot};
 use shared::runtime::RuntimeState;
 use shared::screen::Size;
 use shared::session::Session;
+use tokio::net::unix::pipe::Receiver;
 
 use super::{Caller, find, find_live, in_words, session_runtime_dir};
 use crate::context::Context;
 use crate::picture::Picture;
 use crate::recording;
 use crate::runtime::Source;
+use crate::tty;
 
 /// How long `send` waits for a program that does not read its input.
 const SEND_PATIENCE: std::time::Duration = std::time::Duration::from_secs(10);
@@ -28,8 +32,8 @@ pub async fn attach(context: &Context, caller: &Arc<Caller>, id: u64, attach: At
     let window = check_size(attach.size)?;
     let session = find(context, attach.name).await?;
     caller.leave().await;
-    let respond = |control: bool, ended: Option<String>| {
-        let attached = Attached { session: session.id, name: session.name.clone(), control, ended };
+    let respond = |control: bool, direct: bool, ended: Option<String>| {
+        let attached = Attached { session: session.id, name: session.name.clone(), control, direct, ended };
         let outcome = match serde_json::to_value(attached) {
             Ok(value) => Outcome::Ok(value),
             Err(error) => Outcome::Failure(Failure::failed(error.to_string())),
@@ -37,7 +41,13 @@ pub async fn attach(context: &Context, caller: &Arc<Caller>, id: u64, attach: At
         caller.outbox.line(&Answer { id, outcome });
     };
     if let Some(handle) = context.registry.get(session.id) {
-        respond(!attach.read_only, None);
+        // where the device cannot be opened (another namespace, another user) the client passes bytes on
+        let terminal = attach.tty.as_ref().and_then(|name| tty::open(name).ok());
+        respond(!attach.read_only, terminal.is_some(), None);
+        if let Some(terminal) = terminal {
+            let reader = tokio::spawn(read_keys(Arc::clone(caller), terminal.keys, attach.prefix)).abort_handle();
+            caller.take_terminal(terminal.screen, reader);
+        }
         // a program that ends at this very moment is told like one that ended before
         if let Ok((client, _)) = handle.attach(Arc::clone(&caller.outbox), window, attach.read_only, attach.prefix).await {
             caller.attach(handle, client);
@@ -48,7 +58,7 @@ pub async fn attach(context: &Context, caller: &Arc<Caller>, id: u64, attach: At
         return Ok(());
     }
     // the last screen, and how it ended
-    respond(false, Some(in_words(&session)));
+    respond(false, false, Some(in_words(&session)));
     let shot = ended_shot(context, &session, 0).await?;
     let last = shot.rows.iter().rposition(|row| !row.text.is_empty()).map_or(0, |row| row + 1);
     for row in &shot.rows[..last] {
@@ -56,6 +66,39 @@ pub async fn attach(context: &Context, caller: &Arc<Caller>, id: u64, attach: At
         caller.outbox.output(b"\r\n");
     }
     caller.outbox.line(&Push::Detached(Detached::Ended { sentence: in_words(&session), exit_code: 0 }));
+    Ok(())
+}
+
+/// Keys of a terminal the daemon has: most go to the program, a few are for us.
+async fn read_keys(caller: Arc<Caller>, keys: Receiver, prefix: Prefix) {
+    let mut prefixed = PrefixKeys::new(prefix);
+    while let Ok(bytes) = tty::read(&keys).await {
+        if bytes.is_empty() {
+            return;
+        }
+        for action in prefixed.feed(&bytes) {
+            match action {
+                Action::Send(bytes) => caller.input(bytes).await,
+                Action::Detach => {
+                    caller.outbox.line(&Push::Detached(Detached::ByKey));
+                    return;
+                }
+                Action::Help => {
+                    let _ = key_help(&caller).await;
+                }
+                Action::TakeControl => {
+                    let _ = take_control(&caller).await;
+                }
+            }
+        }
+    }
+}
+
+/// The client wants its terminal back: nothing is written to it after the answer.
+pub async fn leave(caller: &Caller) -> Result<(), Failure> {
+    caller.leave().await;
+    caller.outbox.skip_output();
+    caller.outbox.written().await;
     Ok(())
 }
 

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use serde_json::json;
+use shared::config::Prefix;
 use shared::event::Author;
 use shared::message::{Detached, Push};
 use shared::screen::{Passthrough, Size, View};
@@ -18,17 +19,29 @@ const NEUTRAL: &[u8] = b"\x18\x1b[0m\x1b[?6l\x1b[4l\x1b[r\x1b(B\x0f\x1b[?7h\x1b[
 /// Before pictures are drawn over a stream of bytes: only what would disturb drawing.
 const STEADY: &[u8] = b"\x18\x1b[0m\x1b[?6l\x1b[4l\x1b(B\x0f\x1b[?7h";
 
+/// What is on a client's terminal moves up into its own scrollback; the session starts on a clean screen. The first
+/// part is for a terminal that an earlier daemon left in the middle of something; the title is kept for later.
+fn make_room(window: Size) -> Vec<u8> {
+    let mut bytes = b"\x18\x1b7\x1b[?1049l\x1b[!p\x1b[0m\x1b[22;0t".to_vec();
+    bytes.extend_from_slice(format!("\x1b[{};1H", window.rows).as_bytes());
+    bytes.extend(std::iter::repeat_n(b'\n', usize::from(window.rows)));
+    bytes.extend_from_slice(b"\x1b[H\x1b[2J");
+    bytes
+}
+
 pub(super) struct Client {
     pub id: ClientId,
     outbox: Arc<Outbox>,
     window: Size,
     read_only: bool,
-    prefix: String,
+    prefix: Prefix,
     showing: Showing,
     shows_help: bool,
     filter: Passthrough,
     /// The client's terminal is in its alternate screen.
     in_alternate: bool,
+    /// What the user had on the screen before is still there.
+    needs_room: bool,
 }
 
 enum Showing {
@@ -39,16 +52,24 @@ enum Showing {
 }
 
 impl Client {
+    /// What was queued is of no use any more: a whole screen follows.
+    fn start_over(&mut self) {
+        self.outbox.skip_output();
+        if std::mem::take(&mut self.needs_room) {
+            self.outbox.output(&make_room(self.window));
+        }
+    }
+
     fn show_pictures(&mut self) {
         if !matches!(self.showing, Showing::Pictures(_)) {
-            self.outbox.skip_output();
+            self.start_over();
             self.outbox.output(STEADY);
         }
         self.showing = Showing::Pictures(Box::new(View::new(self.window)));
     }
 
     fn status(&self, name: &str, has_control: bool) -> Option<String> {
-        let prefix = &self.prefix;
+        let prefix = self.prefix.label();
         if self.shows_help {
             let text = if has_control {
                 format!(" {name}  {prefix} d detach   {prefix} {prefix} send {prefix}   {prefix} ? this line   any key goes on")
@@ -80,7 +101,7 @@ impl Runtime {
         });
     }
 
-    pub(super) async fn attach(&mut self, outbox: Arc<Outbox>, window: Size, read_only: bool, prefix: String) -> (ClientId, bool) {
+    pub(super) async fn attach(&mut self, outbox: Arc<Outbox>, window: Size, read_only: bool, prefix: Prefix) -> (ClientId, bool) {
         let id = self.next_client;
         self.next_client += 1;
         outbox.watch(Arc::clone(&self.drained));
@@ -94,6 +115,7 @@ impl Runtime {
             shows_help: false,
             filter: Passthrough::default(),
             in_alternate: false,
+            needs_room: true,
         });
         self.facts.set_clients(self.clients.len());
         self.tell("attach", Author::Human, json!({"client": id, "read_only": read_only}));
@@ -108,7 +130,7 @@ impl Runtime {
     /// Turns a client into one that watches: its own alternate screen, pictures that fit.
     fn observe(&mut self, id: ClientId) {
         if let Some(client) = self.client(id) {
-            client.outbox.skip_output();
+            client.start_over();
             client.outbox.output(NEUTRAL);
             if !client.in_alternate {
                 client.outbox.output(b"\x1b[?1049h");
@@ -153,7 +175,7 @@ impl Runtime {
         let keyframe = self.picture.catch_up(at).await.keyframe();
         let is_alternate = self.picture.screen().is_alternate();
         let Some(client) = self.client(id) else { return };
-        client.outbox.skip_output();
+        client.start_over();
         if client.in_alternate {
             client.outbox.output(b"\x18\x1b[?1049l");
         }

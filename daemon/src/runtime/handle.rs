@@ -3,6 +3,7 @@
 use std::sync::atomic::{AtomicI64, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use shared::config::Prefix;
 use shared::event::Author;
 use shared::id::{Offset, RuntimeId, SessionId};
 use shared::message::{Failure, ScreenShot};
@@ -112,7 +113,7 @@ impl RuntimeHandle {
     }
 
     /// Joins a client; gives its number and whether it has control.
-    pub async fn attach(&self, outbox: Arc<Outbox>, window: Size, read_only: bool, prefix: String) -> Result<(ClientId, bool), Failure> {
+    pub async fn attach(&self, outbox: Arc<Outbox>, window: Size, read_only: bool, prefix: Prefix) -> Result<(ClientId, bool), Failure> {
         self.ask(|answer| Ask::Attach { outbox, window, read_only, prefix, answer }).await
     }
 

@@ -329,3 +329,24 @@ fn color_of(color: vt100::Color) -> Color {
         vt100::Color::Rgb(red, green, blue) => Color::Rgb(red, green, blue),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The smallest known panic of the crate. `rewrite` never sends this; the next one may be unknown.
+    #[test]
+    fn a_panic_of_the_crate_costs_only_the_culprit() {
+        let mut emulator = Emulator::new(Size { cols: 80, rows: 24 });
+        emulator.push(b"\x1b[9;1Hkept\x1b[31m");
+        emulator.flush();
+        emulator.push("\x1b[24;80H\u{26a0}\u{fe0f}\x1b[23;80Hx".as_bytes());
+        emulator.flush();
+        assert_eq!(emulator.faults(), 1);
+        emulator.push(b"\x1b[2;1Hgoes on");
+        emulator.flush();
+        let text = |row| -> String { (0..80).filter_map(|col| emulator.cell(row, col).map(|(text, _, _)| text.to_owned())).collect() };
+        let all: Vec<String> = (0..24).map(text).collect();
+        assert!(all.iter().any(|row| row == "kept") && all[1] == "goes on", "{all:?}");
+    }
+}

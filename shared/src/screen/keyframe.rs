@@ -117,7 +117,8 @@ fn paint(screen: &Screen) -> Vec<u8> {
         paint_lines(&canvas.emulator.hidden_main(), &mut out);
         key_flags(&mut out, &modes.key_flags[0]);
         // The slot becomes the cursor, 1049 keeps it again: any way of leaving finds it.
-        out.extend_from_slice(b"\x1b8\x1b[?1049h\x1b[?6l\x1b[0m\x1b(B\x1b)B\x0f");
+        out.extend_from_slice(if modes.saved[0].set { b"\x1b8\x1b[?1049h".as_slice() } else { b"\x1b[?1047h" });
+        out.extend_from_slice(b"\x1b[?6l\x1b[0m\x1b(B\x1b)B\x0f");
         save_slot(&mut out, canvas.saved[1], modes.saved[1]);
     }
     let lines = canvas.emulator.lines();
@@ -171,6 +172,9 @@ fn prepare(out: &mut Vec<u8>) {
 
 /// Makes DECSC keep what the program kept.
 fn save_slot(out: &mut Vec<u8>, saved: Saved, modes: SavedModes) {
+    if !modes.set {
+        return;
+    }
     if modes.origin {
         out.extend_from_slice(b"\x1b[?6h");
     }

@@ -55,6 +55,8 @@ impl CursorShape {
 /// What DECSC keeps besides position and colours.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct SavedModes {
+    /// Something was saved at all.
+    pub set: bool,
     pub charsets: [Charset; 2],
     pub shifted: bool,
     pub origin: bool,
@@ -231,6 +233,8 @@ impl Modes {
             Token::Control(0x0e) => self.shifted = true,
             Token::Control(0x0f) => self.shifted = false,
             Token::Escape { intermediates, last } => self.apply_escape(intermediates, *last),
+            // Colours are not ours.
+            Token::Csi(csi) if csi.last == b'm' && csi.prefix == 0 => {}
             Token::Csi(csi) => self.apply_csi(csi),
             Token::Osc(payload) => self.apply_osc(payload),
             Token::String { kind: StringKind::Title, payload } => self.title = text::sanitise(payload, TEXT_LIMIT),
@@ -260,7 +264,8 @@ impl Modes {
     }
 
     fn save(&mut self) {
-        self.saved[usize::from(self.alternate)] = SavedModes { charsets: self.charsets, shifted: self.shifted, origin: self.origin() };
+        self.saved[usize::from(self.alternate)] =
+            SavedModes { set: true, charsets: self.charsets, shifted: self.shifted, origin: self.origin() };
     }
 
     fn restore(&mut self) {
@@ -301,11 +306,13 @@ impl Modes {
                 self.save();
                 self.show_alternate(true);
             }
-            (1049, true) => {}
-            (1049, false) => {
+            // Leaving what was never entered does nothing: tools send it to be safe. Leaving twice brings
+            // the cursor back twice.
+            (1049, false) if self.alternate || self.saved[0].set => {
                 self.show_alternate(false);
                 self.restore();
             }
+            (1049, _) => {}
             _ => self.set(number, on),
         }
     }

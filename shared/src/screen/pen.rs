@@ -37,7 +37,30 @@ impl Pen {
 
     /// Follows one SGR sequence.
     pub fn apply(&mut self, csi: &Csi<'_>) {
-        let mut groups = csi.groups();
+        // Plain codes, which is nearly all there is, need no splitting.
+        let mut rest = csi.params;
+        loop {
+            let mut code = 0u16;
+            let mut at = 0;
+            while let Some(digit @ b'0'..=b'9') = rest.get(at) {
+                code = code.saturating_mul(10).saturating_add(u16::from(digit - b'0'));
+                at += 1;
+            }
+            match rest.get(at) {
+                Some(b':') => break,
+                _ if matches!(code, 38 | 48 | 58) => break,
+                None => return self.apply_code(code),
+                Some(_) => {
+                    self.apply_code(code);
+                    rest = &rest[at + 1..];
+                }
+            }
+        }
+        self.apply_groups(rest);
+    }
+
+    fn apply_groups(&mut self, params: &[u8]) {
+        let mut groups = params.split(|&byte| byte == b';');
         while let Some(group) = groups.next() {
             if group.contains(&b':') {
                 self.apply_colon(group);

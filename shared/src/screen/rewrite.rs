@@ -121,8 +121,8 @@ impl Canvas {
             }
             (0, b"", b'b') => {
                 if let Some(character) = modes.last_char {
-                    let most = u32::from(size.cols) * u32::from(size.rows);
-                    for _ in 0..u32::from(csi.number_or(0, 1)).min(most) {
+                    // As in tmux, no more than a row: counts up to 65535 would cost dearly.
+                    for _ in 0..csi.number_or(0, 1).min(size.cols) {
                         self.put(character, modes);
                     }
                 }
@@ -174,7 +174,7 @@ impl Canvas {
                 self.save();
                 self.show_alternate(true);
             }
-            (1049, false) => {
+            (1049, false) if self.alternate || modes.saved[0].set => {
                 self.show_alternate(false);
                 self.restore(modes);
             }

@@ -4,7 +4,6 @@
 use super::Screen;
 use super::token::{Csi, Token};
 use memchr::{memchr, memchr_iter, memrchr_iter};
-use std::collections::VecDeque;
 
 /// Below this, planning costs more than it saves.
 const WORTH_IT: usize = 8 * 1024;
@@ -21,12 +20,15 @@ pub(super) fn plan(screen: &Screen, bytes: &[u8]) -> Option<Plan> {
     if bytes.len() < WORTH_IT || !looks_like_a_flood(bytes, rows) {
         return None;
     }
-    let mut search = Search::new(rows + 1, screen);
+    let mut search = Search::new(screen);
     let mut tokenizer = screen.tokenizer.clone();
-    tokenizer.feed(bytes, |token, start, end| {
-        search.token(bytes, &token, start, end);
-    });
-    search.found()
+    tokenizer.feed(bytes, |token, _, end| search.token(&token, end));
+    // The slice may end inside a string, whose line feeds are none.
+    let ends_in_string = tokenizer.pending().len() > 1 && tokenizer.pending().contains(&b'\n');
+    if !search.full_region || ends_in_string || tokenizer.is_overlong() {
+        return None;
+    }
+    search.cut(bytes, rows + 1)
 }
 
 /// A cheap guess that spares full-screen programs the planning: enough lines at the end, and no cursor
@@ -49,66 +51,39 @@ fn looks_like_a_flood(bytes: &[u8], rows: usize) -> bool {
 }
 
 struct Search {
-    /// Line feeds wanted before and after the cut.
-    wanted: usize,
     full_region: bool,
     rows: u16,
     /// End of the last token that depends on the cursor's row.
     from: usize,
-    /// Line feeds since `from`.
-    count: usize,
-    /// The last `wanted` of them, each with whether a carriage return came right before.
-    recent: VecDeque<(usize, bool)>,
-    /// The latest cut with enough line feeds behind it.
-    cut: Option<usize>,
+    /// End of the last string with a line feed in it; behind it every line feed is one.
+    clear: usize,
 }
 
 impl Search {
-    fn new(wanted: usize, screen: &Screen) -> Search {
+    fn new(screen: &Screen) -> Search {
         let rows = screen.size().rows;
-        Search {
-            wanted,
-            full_region: screen.canvas.emulator.region() == (0, rows - 1) && !screen.modes.origin(),
-            rows,
-            from: 0,
-            count: 0,
-            recent: VecDeque::with_capacity(wanted + 1),
-            cut: None,
-        }
+        Search { full_region: screen.canvas.emulator.region() == (0, rows - 1) && !screen.modes.origin(), rows, from: 0, clear: 0 }
     }
 
-    fn token(&mut self, bytes: &[u8], token: &Token<'_>, start: isize, end: usize) {
+    fn token(&mut self, token: &Token<'_>, end: usize) {
         match token {
-            Token::Text(run) => {
-                // A run that began in an earlier slice is a single character.
-                if let Ok(start) = usize::try_from(start) {
-                    self.text(bytes, run, start);
-                }
-            }
+            Token::Text(_) | Token::Control(_) | Token::Csi(Csi { last: b'm', .. }) => {}
+            Token::Osc(payload) | Token::String { payload, .. } if memchr(b'\n', payload).is_none() => {}
+            Token::Osc(_) | Token::String { .. } | Token::Skipped => self.clear = end,
             token if depends_on_row(token) => {
                 self.watch_region(token);
                 self.from = end;
-                self.count = 0;
-                self.recent.clear();
-                self.cut = None;
             }
             _ => {}
         }
     }
 
-    fn text(&mut self, bytes: &[u8], run: &[u8], start: usize) {
-        for at in memchr_iter(b'\n', run) {
-            let returned = at > 0 && bytes[start + at - 1] == b'\r';
-            self.recent.push_back((start + at, returned));
-            self.count += 1;
-            if self.recent.len() > self.wanted
-                && let Some((feed, returned)) = self.recent.pop_front()
-                && returned
-                && self.count - self.wanted >= self.wanted
-            {
-                self.cut = Some(feed + 1);
-            }
-        }
+    /// The latest cut behind a "\r\n" with `wanted` line feeds on either side.
+    fn cut(&self, bytes: &[u8], wanted: usize) -> Option<Plan> {
+        let begin = self.from.max(self.clear);
+        let first = begin + memchr_iter(b'\n', &bytes[begin..]).nth(wanted)?;
+        let to = memrchr_iter(b'\n', bytes).skip(wanted).take_while(|&feed| feed > first).find(|&feed| bytes[feed - 1] == b'\r')?;
+        Some(Plan { from: self.from, to: to + 1 })
     }
 
     /// Follows whether lines scroll over the whole screen.
@@ -131,11 +106,6 @@ impl Search {
             }
             _ => {}
         }
-    }
-
-    fn found(&self) -> Option<Plan> {
-        let to = self.cut.filter(|_| self.full_region)?;
-        Some(Plan { from: self.from, to })
     }
 }
 

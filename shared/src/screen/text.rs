@@ -43,6 +43,12 @@ pub fn decode(run: &[u8], mut each: impl FnMut(char)) {
 
 /// The last character of a run that took a cell, as drawn.
 pub fn last_printed(run: &[u8], charset: Charset) -> Option<char> {
+    // Nearly every run ends like this.
+    if let Some(&byte @ 0x20..=0x7e) = run.last()
+        && charset == Charset::Ascii
+    {
+        return Some(char::from(byte));
+    }
     let mut end = run.len();
     while end > 0 {
         // A character, or an invalid part, never reaches over a byte that begins another one.

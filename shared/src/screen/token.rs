@@ -1,15 +1,16 @@
 //! Cuts terminal output into tokens: text runs, controls, escape sequences and strings.
 //! Incremental and bounded; it must not interpret what a token means.
 
-use memchr::{memchr, memchr3};
+pub use super::csi::{Csi, number};
+use super::scan::{find_special, split_tail, string_end, whole_csi, whole_string};
 
 /// A longer string (picture, clipboard) is swallowed to its end but not kept.
 pub const STRING_CAP: usize = 64 * 1024;
 /// No real control sequence comes near this; a longer one is swallowed.
-const SEQUENCE_CAP: usize = 512;
+pub(super) const SEQUENCE_CAP: usize = 512;
 
-const ESC: u8 = 0x1b;
-const BEL: u8 = 0x07;
+pub(super) const ESC: u8 = 0x1b;
+pub(super) const BEL: u8 = 0x07;
 
 /// The strings that are not OSC. `Title` is `ESC k … ST`, which screen and tmux programs send.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -19,53 +20,6 @@ pub enum StringKind {
     Pm,
     Sos,
     Title,
-}
-
-/// A control sequence, its parameter bytes still as they came.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Csi<'a> {
-    /// One of `<=>?`, or 0.
-    pub prefix: u8,
-    /// Digits, `;` and `:` only.
-    pub params: &'a [u8],
-    pub intermediates: &'a [u8],
-    pub last: u8,
-}
-
-impl<'a> Csi<'a> {
-    /// Splits `ESC [ … final`.
-    fn parse(sequence: &'a [u8]) -> Csi<'a> {
-        let (&last, body) = sequence[2..].split_last().expect("a finished control sequence has a final byte");
-        let (prefix, body) = match body.first() {
-            Some(&first @ b'<'..=b'?') => (first, &body[1..]),
-            _ => (0, body),
-        };
-        let split = body.iter().position(|&byte| byte < b'0').unwrap_or(body.len());
-        Csi { prefix, params: &body[..split], intermediates: &body[split..], last }
-    }
-
-    /// Each parameter with its subparameters.
-    pub fn groups(&self) -> impl Iterator<Item = &'a [u8]> + use<'a> {
-        self.params.split(|&byte| byte == b';')
-    }
-
-    /// The parameters without subparameters; an absent one is 0.
-    pub fn numbers(&self) -> impl Iterator<Item = u16> + use<'a> {
-        self.groups().map(|group| number(group.split(|&byte| byte == b':').next().unwrap_or_default()))
-    }
-
-    /// Parameter `index`, where absent or 0 means `default`.
-    pub fn number_or(&self, index: usize, default: u16) -> u16 {
-        match self.numbers().nth(index) {
-            None | Some(0) => default,
-            Some(value) => value,
-        }
-    }
-}
-
-/// Decimal digits to a number; too large ones stay at the limit.
-pub fn number(digits: &[u8]) -> u16 {
-    digits.iter().fold(0u16, |value, &digit| value.saturating_mul(10).saturating_add(u16::from(digit.wrapping_sub(b'0').min(9))))
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -130,13 +84,24 @@ impl Tokenizer {
         }
     }
 
+    /// Whether it is inside a string that is no longer kept.
+    pub fn is_overlong(&self) -> bool {
+        matches!(self.state, State::String { overflow: true, .. } | State::StringEscape { overflow: true, .. })
+    }
+
     /// Calls `sink` with each finished token and its byte range in `bytes`; a range starts below 0
     /// when the token began in an earlier slice.
     pub fn feed(&mut self, bytes: &[u8], mut sink: impl FnMut(Token<'_>, isize, usize)) {
         let mut at = 0;
         while at < bytes.len() {
             at = match self.state {
-                State::Ground => self.ground(bytes, at, &mut sink),
+                State::Ground => {
+                    let mut at = at;
+                    while at < bytes.len() && self.state == State::Ground {
+                        at = self.ground(bytes, at, &mut sink);
+                    }
+                    at
+                }
                 State::Utf8 => self.utf8(bytes, at, &mut sink),
                 State::Escape | State::Csi | State::CsiIgnored => self.sequence(bytes, at, &mut sink),
                 State::String { osc, overflow } => self.string(bytes, at, osc, overflow, &mut sink),
@@ -145,6 +110,7 @@ impl Tokenizer {
         }
     }
 
+    #[inline]
     fn ground(&mut self, bytes: &[u8], at: usize, sink: &mut impl FnMut(Token<'_>, isize, usize)) -> usize {
         let end = at + find_special(&bytes[at..]);
         if end > at {
@@ -162,9 +128,8 @@ impl Tokenizer {
             sink(Token::Control(byte), at.cast_signed(), at + 1);
             return at + 1;
         }
-        if let Some(length) = whole_csi(&bytes[at..]) {
-            let token = Token::Csi(Csi::parse(&bytes[at..at + length]));
-            sink(token, at.cast_signed(), at + length);
+        if let Some((csi, length)) = whole_csi(&bytes[at..]) {
+            sink(Token::Csi(csi), at.cast_signed(), at + length);
             return at + length;
         }
         if let Some((length, osc)) = whole_string(&bytes[at..]) {
@@ -334,6 +299,7 @@ impl Tokenizer {
             return self.finish(at + 1, sink, |held| string_token(held, osc));
         }
         // Not a terminator: the string is given up and the escape begins something new.
+        self.finish(at, sink, |_| Token::Skipped);
         self.hold(State::Escape, &[ESC]);
         at
     }
@@ -343,12 +309,6 @@ impl Tokenizer {
 /// real command from being taken for one.
 fn introducer(osc: bool) -> &'static [u8] {
     if osc { b"\x1b]x" } else { b"\x1b_" }
-}
-
-/// Where a string stops: its terminator, the ESC of one, or an abort.
-fn string_end(bytes: &[u8], osc: bool) -> Option<usize> {
-    let end = memchr3(ESC, 0x18, 0x1a, bytes);
-    if osc { memchr(BEL, &bytes[..end.unwrap_or(bytes.len())]).or(end) } else { end }
 }
 
 fn string_token(sequence: &[u8], osc: bool) -> Token<'_> {
@@ -365,80 +325,6 @@ fn string_token(sequence: &[u8], osc: bool) -> Token<'_> {
         _ => StringKind::Title,
     };
     Token::String { kind, payload }
-}
-
-/// The length of a complete, ordinary control sequence at the start of `bytes`.
-fn whole_csi(bytes: &[u8]) -> Option<usize> {
-    if bytes.get(1) != Some(&b'[') {
-        return None;
-    }
-    let mut at = 2;
-    if matches!(bytes.get(2), Some(b'<'..=b'?')) {
-        at = 3;
-    }
-    while matches!(bytes.get(at), Some(b'0'..=b';')) {
-        at += 1;
-    }
-    while matches!(bytes.get(at), Some(0x20..=0x2f)) {
-        at += 1;
-    }
-    (at < SEQUENCE_CAP && matches!(bytes.get(at), Some(b'@'..=b'~'))).then_some(at + 1)
-}
-
-/// The length of a complete string within the cap at the start of `bytes`, and whether it is an OSC.
-fn whole_string(bytes: &[u8]) -> Option<(usize, bool)> {
-    let osc = match bytes.get(1)? {
-        b']' => true,
-        b'P' | b'_' | b'^' | b'X' | b'k' => false,
-        _ => return None,
-    };
-    let window = &bytes[2..bytes.len().min(STRING_CAP)];
-    let end = 2 + string_end(window, osc)?;
-    match bytes[end] {
-        BEL => Some((end + 1, osc)),
-        ESC if bytes.get(end + 1) == Some(&b'\\') => Some((end + 2, osc)),
-        _ => None,
-    }
-}
-
-#[expect(clippy::needless_bitwise_bool, reason = "branches would keep the loop below from becoming vector code")]
-fn is_special(byte: u8) -> bool {
-    (byte < 0x20) & (byte.wrapping_sub(8) > 5) | (byte == 0x7f)
-}
-
-/// The first byte that cannot be part of a text run.
-pub fn find_special(bytes: &[u8]) -> usize {
-    const LANES: usize = 32;
-    let near = bytes.len().min(LANES);
-    if let Some(found) = bytes[..near].iter().position(|&byte| is_special(byte)) {
-        return found;
-    }
-    let mut at = near;
-    // Without a branch per byte the compiler turns this into vector instructions.
-    for chunk in bytes[near..].chunks_exact(LANES) {
-        if chunk.iter().fold(false, |any, &byte| any | is_special(byte)) {
-            break;
-        }
-        at += LANES;
-    }
-    bytes[at..].iter().position(|&byte| is_special(byte)).map_or(bytes.len(), |found| at + found)
-}
-
-/// How many bytes at the end are a character that is not complete yet.
-pub fn split_tail(bytes: &[u8]) -> usize {
-    for back in 1..=bytes.len().min(3) {
-        let byte = bytes[bytes.len() - back];
-        if byte < 0x80 {
-            return 0;
-        }
-        if byte >= 0xc0 {
-            return match std::str::from_utf8(&bytes[bytes.len() - back..]) {
-                Err(error) if error.error_len().is_none() => back,
-                _ => 0,
-            };
-        }
-    }
-    0
 }
 
 #[cfg(test)]

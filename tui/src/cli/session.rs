@@ -31,11 +31,11 @@ pub async fn new(paths: &Paths, args: NewArgs) -> Result<(), Failure> {
         user: args.user,
         channel: args.channel,
     };
-    let mut client = connect::connect(paths).await?;
-    let session: Session = client.call(Request::New(request)).await?;
+    let session: Session = connect::call(paths, Request::New(request)).await?;
     if args.detached {
         return if args.json { print_json(&session) } else { print(&format!("{}\n", visible(&session.name))) };
     }
+    let client = connect::connect(paths).await?;
     let prefix = environment::load_config(paths).0.keys.prefix;
     let wish = Wish { name: session.id.to_string(), read_only: false, prefix };
     attach::attach(paths, client, &wish).await?.say()
@@ -54,10 +54,9 @@ fn workspace(given: Option<PathBuf>) -> Result<String, Failure> {
 }
 
 pub async fn ls(paths: &Paths, args: LsArgs) -> Result<(), Failure> {
-    let mut client = connect::connect(paths).await?;
     let filter = Filter { statuses: args.status, all: args.all, limit: args.limit };
     let is_filtered = filter != Filter::default();
-    let sessions: Vec<Session> = client.call(Request::List(filter)).await?;
+    let sessions: Vec<Session> = connect::call(paths, Request::List(filter)).await?;
     if args.json {
         return print_json(&sessions);
     }
@@ -85,8 +84,7 @@ fn colours() -> bool {
 }
 
 pub async fn show(paths: &Paths, name: String, json: bool) -> Result<(), Failure> {
-    let mut client = connect::connect(paths).await?;
-    let layers: Layers = client.call(Request::Show { name }).await?;
+    let layers: Layers = connect::call(paths, Request::Show { name }).await?;
     if json { print_json(&layers) } else { print(&layers_text(&layers)) }
 }
 
@@ -158,19 +156,16 @@ fn runtime_text(runtime: &Runtime) -> String {
 }
 
 pub async fn kill(paths: &Paths, name: String) -> Result<(), Failure> {
-    let mut client = connect::connect(paths).await?;
-    let session: Session = client.call(Request::Kill { name }).await?;
+    let session: Session = connect::call(paths, Request::Kill { name }).await?;
     print(&format!("{} is {}\n", visible(&session.name), table::status_words(&session)))
 }
 
 pub async fn rename(paths: &Paths, name: String, new: String) -> Result<(), Failure> {
-    let mut client = connect::connect(paths).await?;
-    let session: Session = client.call(Request::Rename { name, new }).await?;
+    let session: Session = connect::call(paths, Request::Rename { name, new }).await?;
     print(&format!("{}\n", visible(&session.name)))
 }
 
 pub async fn rm(paths: &Paths, name: String) -> Result<(), Failure> {
-    let mut client = connect::connect(paths).await?;
-    let session: Session = client.call(Request::Remove { name }).await?;
+    let session: Session = connect::call(paths, Request::Remove { name }).await?;
     print(&format!("{} is removed, with its recording\n", visible(&session.name)))
 }

@@ -68,7 +68,7 @@ pub fn sessions(sessions: &[Session], look: &Look<'_>) -> String {
             [
                 visible(&session.name),
                 format!("{} {}", mark(session.status), status_words(session)),
-                format!("{}", ago(session.last_activity_at, look.now)),
+                ago(session.last_activity_at, look.now),
                 shell_words(&session.command),
                 short_path(&session.workspace, look.home),
                 clients,
@@ -105,13 +105,8 @@ pub fn sessions(sessions: &[Session], look: &Look<'_>) -> String {
 
 fn push_line(out: &mut String, line: &str, sgr: Option<&str>) {
     let line = line.trim_end();
-    match sgr {
-        Some(sgr) => out.push_str(&format!("\x1b[{sgr}m{line}\x1b[0m\n")),
-        None => {
-            out.push_str(line);
-            out.push('\n');
-        }
-    }
+    let (before, after) = sgr.map_or((String::new(), ""), |sgr| (format!("\x1b[{sgr}m"), "\x1b[0m"));
+    out.extend([&before, line, after, "\n"]);
 }
 
 /// `label  value`, aligned.

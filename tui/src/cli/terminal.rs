@@ -42,8 +42,7 @@ fn last_active(sessions: Vec<Session>) -> Result<String, Failure> {
 }
 
 pub async fn detach(paths: &Paths, name: String) -> Result<(), Failure> {
-    let mut client = connect::connect(paths).await?;
-    let count: usize = client.call(Request::Detach { name }).await?;
+    let count: usize = connect::call(paths, Request::Detach { name }).await?;
     print(&format!("{} detached\n", shared::text::count(count, "client")))
 }
 
@@ -73,8 +72,7 @@ pub async fn send(paths: &Paths, args: SendArgs) -> Result<(), Failure> {
 const PART: usize = 256 << 10;
 
 pub async fn screen(paths: &Paths, name: String, ansi: bool, json: bool, scrollback: u32) -> Result<(), Failure> {
-    let mut client = connect::connect(paths).await?;
-    let shot: ScreenShot = client.call(Request::Screen { name, scrollback }).await?;
+    let shot: ScreenShot = connect::call(paths, Request::Screen { name, scrollback }).await?;
     if json {
         return print_json(&shot);
     }
@@ -88,7 +86,6 @@ pub async fn screen(paths: &Paths, name: String, ansi: bool, json: bool, scrollb
 }
 
 pub async fn wait(paths: &Paths, name: String, condition: Condition, timeout_ms: Option<u64>, json: bool) -> Result<(), Failure> {
-    let mut client = connect::connect(paths).await?;
-    let waited: Waited = client.call(Request::Wait { name, condition, timeout_ms }).await?;
+    let waited: Waited = connect::call(paths, Request::Wait { name, condition, timeout_ms }).await?;
     if json { print_json(&waited) } else { Ok(()) }
 }

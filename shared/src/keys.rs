@@ -1,6 +1,6 @@
 //! Finding our prefix key in what a user types. Pure: bytes in, actions out, whatever way the terminal encodes keys.
 
-use shared::config::Prefix;
+use crate::config::Prefix;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Action {
@@ -143,7 +143,7 @@ fn find(haystack: &[u8], needle: &[u8]) -> Option<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use shared::config::Config;
+    use crate::config::Config;
 
     fn keys() -> PrefixKeys {
         PrefixKeys::new(Config::default().keys.prefix)
