@@ -12,7 +12,6 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use crate::attachment::{Outbox, Outgoing};
 use crate::context::{Context, Stop};
 use crate::request::{self, Caller};
-use crate::tty;
 
 /// A stranger that says nothing holds no place for longer.
 const HELLO_PATIENCE: Duration = Duration::from_secs(5);
@@ -62,7 +61,7 @@ async fn write(stream: Arc<Stream>, caller: Arc<Caller>) {
             Outgoing::Output(bytes) => {
                 if let Some(screen) = caller.screen() {
                     // a terminal that is gone takes its client with it; there is nobody to tell
-                    let _ = tty::write(&screen, &bytes).await;
+                    let _ = screen.write(&bytes).await;
                     continue;
                 }
                 let mut framed = Vec::with_capacity(bytes.len() + frame::HEADER);

@@ -8,6 +8,7 @@ mod holder;
 mod lifecycle;
 mod log;
 mod picture;
+mod poll;
 mod recording;
 mod recover;
 mod registry;

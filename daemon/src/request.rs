@@ -14,12 +14,12 @@ use shared::event::Author;
 use shared::id::SessionId;
 use shared::message::{Code, Failure, Request};
 use shared::session::Session;
-use tokio::net::unix::pipe::Sender;
 use tokio::task::AbortHandle;
 
 use crate::attachment::Outbox;
 use crate::context::Context;
-use crate::runtime::{ClientId, RuntimeHandle, Source};
+use crate::poll::Sink;
+use crate::runtime::{ClientId, RuntimeHandle, Typist};
 use crate::store;
 
 /// Whoever sent the request, as far as requests need to know.
@@ -31,13 +31,15 @@ pub struct Caller {
 }
 
 struct Terminal {
-    screen: Arc<Sender>,
-    reader: AbortHandle,
+    screen: Arc<Sink>,
+    reader: Option<AbortHandle>,
 }
 
 impl Drop for Terminal {
     fn drop(&mut self) {
-        self.reader.abort();
+        if let Some(reader) = &self.reader {
+            reader.abort();
+        }
     }
 }
 
@@ -55,19 +57,26 @@ impl Caller {
     }
 
     /// The terminal to write to, if the daemon has it.
-    pub fn screen(&self) -> Option<Arc<Sender>> {
+    pub fn screen(&self) -> Option<Arc<Sink>> {
         self.terminal.lock().unwrap_or_else(PoisonError::into_inner).as_ref().map(|terminal| Arc::clone(&terminal.screen))
     }
 
-    fn take_terminal(&self, screen: Sender, reader: AbortHandle) {
-        *self.terminal.lock().unwrap_or_else(PoisonError::into_inner) = Some(Terminal { screen: Arc::new(screen), reader });
+    fn take_terminal(&self, screen: Sink) {
+        *self.terminal.lock().unwrap_or_else(PoisonError::into_inner) = Some(Terminal { screen: Arc::new(screen), reader: None });
+    }
+
+    fn read_terminal(&self, reader: AbortHandle) {
+        match self.terminal.lock().unwrap_or_else(PoisonError::into_inner).as_mut() {
+            Some(terminal) => terminal.reader = Some(reader),
+            None => reader.abort(),
+        }
     }
 
     /// Typed bytes go to the terminal the caller is attached to; without one they are for nobody.
     pub async fn input(&self, bytes: Vec<u8>) {
         if let Some((handle, client)) = self.attachment() {
             // a program that has just ended is told by its own push
-            let _ = handle.input(Source::Client(client), bytes).await;
+            let _ = handle.input(Typist::Client(client), bytes).await;
         }
     }
 

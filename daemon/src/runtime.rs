@@ -39,7 +39,7 @@ enum Ask {
     Detach(ClientId),
     DetachAll(oneshot::Sender<usize>),
     Input {
-        from: Source,
+        from: Typist,
         bytes: Vec<u8>,
         taken: oneshot::Sender<Result<(), Failure>>,
     },
@@ -66,7 +66,7 @@ pub type ClientId = u64;
 
 /// Where input comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Source {
+pub enum Typist {
     Client(ClientId),
     /// `send` and its like, which need no control.
     Api,
@@ -178,7 +178,7 @@ struct Runtime {
 
 /// Input that has not gone to the holder yet.
 struct Typed {
-    from: Source,
+    from: Typist,
     bytes: Vec<u8>,
     sent: usize,
     taken: Option<oneshot::Sender<Result<(), Failure>>>,

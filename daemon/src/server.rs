@@ -1,7 +1,7 @@
 //! The daemon's life: one per state directory, listening on one socket, until it is asked to stop. Knows no request.
 
 use std::fs::File;
-use std::io;
+use std::io::{self, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::sync::Arc;
@@ -149,7 +149,8 @@ fn listen(path: &Path) -> io::Result<Listener> {
 /// Says in the state directory where the socket is, for callers without `XDG_RUNTIME_DIR`.
 fn point_to_socket(paths: &Paths) -> io::Result<()> {
     let temporary = paths.state.join("socket.new");
-    std::fs::write(&temporary, paths.socket().to_string_lossy().as_bytes())?;
+    let mut file = File::options().create(true).truncate(true).write(true).mode(0o600).open(&temporary)?;
+    file.write_all(paths.socket().to_string_lossy().as_bytes())?;
     std::fs::rename(temporary, paths.pointer())
 }
 

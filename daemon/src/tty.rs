@@ -7,11 +7,12 @@ use std::os::unix::fs::{FileTypeExt, MetadataExt};
 
 use rustix::fs::{Mode, OFlags};
 use shared::message::TtyName;
-use tokio::net::unix::pipe::{Receiver, Sender};
+
+use crate::poll::{Sink, Source};
 
 pub struct Tty {
-    pub keys: Receiver,
-    pub screen: Sender,
+    pub keys: Source,
+    pub screen: Sink,
 }
 
 /// Opens the terminal the client named, if it is the same device here and this user's.
@@ -26,32 +27,5 @@ pub fn open(name: &TtyName) -> io::Result<Tty> {
     if !is_the_one {
         return Err(io::Error::from(io::ErrorKind::PermissionDenied));
     }
-    // tokio's pipe ends are the safe way to wait for any descriptor that can be polled
-    let keys = Receiver::from_file_unchecked(file.try_clone()?)?;
-    Ok(Tty { keys, screen: Sender::from_file_unchecked(file)? })
-}
-
-/// What was typed; empty when the terminal is gone.
-pub async fn read(keys: &Receiver) -> io::Result<Vec<u8>> {
-    loop {
-        keys.readable().await?;
-        let mut bytes = [0; 1024];
-        match keys.try_read(&mut bytes) {
-            Ok(n) => return Ok(bytes[..n].to_vec()),
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
-            Err(error) => return Err(error),
-        }
-    }
-}
-
-/// Writes all of it, however slowly the terminal takes it.
-pub async fn write(screen: &Sender, mut bytes: &[u8]) -> io::Result<()> {
-    while !bytes.is_empty() {
-        match screen.try_write(bytes) {
-            Ok(n) => bytes = &bytes[n..],
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => screen.writable().await?,
-            Err(error) => return Err(error),
-        }
-    }
-    Ok(())
+    Ok(Tty { keys: Source::new(file.try_clone()?.into())?, screen: Sink::new(file.into()) })
 }

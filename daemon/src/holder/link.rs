@@ -2,11 +2,13 @@
 
 use std::io;
 use std::path::Path;
+use std::sync::Arc;
 
 use shared::id::Offset;
 use shared::screen::Size;
-use tokio::io::AsyncWriteExt;
 use tokio::net::UnixStream;
+
+use crate::poll::{Sink, Source};
 
 use super::wire::{Greeting, INPUT_WINDOW, News, Order, VERSION};
 
@@ -23,7 +25,10 @@ pub enum LinkError {
 }
 
 pub struct Link {
-    stream: UnixStream,
+    news: Source,
+    orders: Sink,
+    /// The program's terminal itself, if the holder has handed it over: input then needs no further process.
+    terminal: Option<Arc<Sink>>,
     arrived: Vec<u8>,
     /// Input bytes sent and taken since the hello.
     sent: u64,
@@ -31,14 +36,16 @@ pub struct Link {
 }
 
 impl Link {
-    pub fn new(stream: UnixStream) -> Self {
-        Self { stream, arrived: Vec::new(), sent: 0, taken: 0 }
+    pub fn new(stream: std::os::unix::net::UnixStream) -> io::Result<Self> {
+        stream.set_nonblocking(true)?;
+        let news = Source::new(stream.try_clone()?.into())?;
+        Ok(Self { news, orders: Sink::new(stream.into()), terminal: None, arrived: Vec::new(), sent: 0, taken: 0 })
     }
 
     /// Reaches a holder that was started by an earlier daemon.
     pub async fn connect(socket: &Path) -> Result<(Self, Greeting), LinkError> {
         let stream = UnixStream::connect(socket).await?;
-        let mut link = Self::new(stream);
+        let mut link = Self::new(stream.into_std()?)?;
         link.order(&Order::Hello(VERSION)).await?;
         let greeting = link.greeting().await?;
         Ok((link, greeting))
@@ -46,7 +53,16 @@ impl Link {
 
     /// The holder's first words: where it stands, or why it could not start the program.
     pub async fn greeting(&mut self) -> Result<Greeting, LinkError> {
+        let mut chunk = [0; 4 << 10];
         loop {
+            if self.arrived.is_empty() {
+                let (count, terminal) = self.news.read_with_descriptor(&mut chunk).await?;
+                if count == 0 {
+                    return Err(LinkError::Gone);
+                }
+                self.arrived.extend_from_slice(&chunk[..count]);
+                self.terminal = self.terminal.take().or(terminal.map(|terminal| Arc::new(Sink::new(terminal))));
+            }
             match self.news().await? {
                 News::Greeting(version, _) if version > VERSION => return Err(LinkError::Newer(version)),
                 News::Greeting(_, Some(greeting)) => return Ok(greeting),
@@ -62,20 +78,18 @@ impl Link {
             if let Some(news) = self.buffered()? {
                 return Ok(news);
             }
-            self.stream.readable().await?;
-            self.receive()?;
+            self.receive().await?;
         }
     }
 
-    fn receive(&mut self) -> Result<(), LinkError> {
-        let mut chunk = [0; 16 << 10];
-        match self.stream.try_read(&mut chunk) {
+    async fn receive(&mut self) -> Result<(), LinkError> {
+        let mut chunk = [0; 4 << 10];
+        match self.news.read(&mut chunk).await {
             Ok(0) => Err(LinkError::Gone),
             Ok(n) => {
                 self.arrived.extend_from_slice(&chunk[..n]);
                 Ok(())
             }
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(()),
             Err(error) if error.kind() == io::ErrorKind::ConnectionReset => Err(LinkError::Gone),
             Err(error) => Err(error.into()),
         }
@@ -118,18 +132,33 @@ impl Link {
     async fn order(&mut self, order: &Order) -> Result<(), LinkError> {
         let mut bytes = Vec::new();
         order.encode(&mut bytes);
-        self.stream.write_all(&bytes).await.map_err(|_| LinkError::Gone)
+        self.orders.write(&bytes).await.map_err(|_| LinkError::Gone)
     }
 
-    /// How many bytes of input the holder would take now.
-    pub fn input_room(&self) -> usize {
-        INPUT_WINDOW.saturating_sub(self.sent.wrapping_sub(self.taken)) as usize
+    /// Gives as much input as is taken now; 0 when there is no room.
+    pub async fn input(&mut self, bytes: &[u8]) -> Result<usize, LinkError> {
+        if let Some(terminal) = &self.terminal {
+            // a program that has closed its terminal takes nothing; the holder tells of its end
+            return Ok(terminal.try_write(bytes).unwrap_or(bytes.len()));
+        }
+        let room = INPUT_WINDOW.saturating_sub(self.sent.wrapping_sub(self.taken));
+        let part = &bytes[..bytes.len().min(usize::try_from(room).unwrap_or(usize::MAX))];
+        if !part.is_empty() {
+            self.sent = self.sent.wrapping_add(part.len() as u64);
+            self.order(&Order::Input(part.to_vec())).await?;
+        }
+        Ok(part.len())
     }
 
-    /// Sends input that fits into the room.
-    pub async fn input(&mut self, bytes: &[u8]) -> Result<(), LinkError> {
-        self.sent = self.sent.wrapping_add(bytes.len() as u64);
-        self.order(&Order::Input(bytes.to_vec())).await
+    /// Returns when the program's terminal has room again; never if its holder tells of that by news.
+    pub fn input_room(&self) -> impl Future<Output = ()> + use<> {
+        let terminal = self.terminal.clone();
+        async move {
+            match terminal {
+                Some(terminal) if terminal.has_room().await.is_ok() => {}
+                _ => std::future::pending().await,
+            }
+        }
     }
 
     /// Answers terminal queries up to `offset`; the holder sees to it that each is answered once.

@@ -9,6 +9,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags};
 use rustix::process::{Signal, WaitOptions};
 use shared::id::Offset;
 use shared::runtime::ExitStatus;
@@ -431,7 +432,29 @@ impl Holder {
             },
             exit: self.exit,
         };
-        self.say(&News::Greeting(VERSION, Some(greeting)));
+        let mut bytes = Vec::new();
+        News::Greeting(VERSION, Some(greeting)).encode(&mut bytes);
+        let handed_over = self.hand_over_terminal(&bytes);
+        if let Some(peer) = &mut self.daemon {
+            peer.outgoing.extend_from_slice(bytes.get(handed_over..).unwrap_or_default());
+        }
+        self.tell_end();
+    }
+
+    /// Sends the greeting with the terminal itself, so that input need not pass through us. Gives how much of it is out;
+    /// without that the daemon sends input as messages.
+    fn hand_over_terminal(&self, bytes: &[u8]) -> usize {
+        let (Some(peer), Some(pty)) = (&self.daemon, &self.pty) else { return 0 };
+        if !peer.outgoing.is_empty() {
+            return 0;
+        }
+        let mut space = [std::mem::MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+        let mut control = SendAncillaryBuffer::new(&mut space);
+        let terminal = [pty.master.as_fd()];
+        if !control.push(SendAncillaryMessage::ScmRights(&terminal)) {
+            return 0;
+        }
+        rustix::net::sendmsg(&peer.stream, &[io::IoSlice::new(bytes)], &mut control, SendFlags::NOSIGNAL).unwrap_or(0)
     }
 
     fn accept(&mut self) {

@@ -6,6 +6,7 @@ use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::process::Stdio;
 
+use super::link::Link;
 use super::wire::{Order, Start};
 
 /// The program holders are: our own file, or, when an upgrade removed it, the image still in memory.
@@ -36,7 +37,7 @@ pub fn spawn() -> io::Result<Waiting> {
 
 impl Waiting {
     /// Tells the holder what to run; its answer comes over the link.
-    pub fn start(self, start: Start) -> io::Result<tokio::net::UnixStream> {
+    pub fn start(self, start: Start) -> io::Result<Link> {
         let mut bytes = Vec::new();
         Order::Start(start).encode(&mut bytes);
         if bytes.len() > shared::frame::MAX_PAYLOAD {
@@ -44,7 +45,6 @@ impl Waiting {
         }
         // may be larger than the socket's buffer: written while the holder reads
         (&self.link).write_all(&bytes)?;
-        self.link.set_nonblocking(true)?;
-        tokio::net::UnixStream::from_std(self.link)
+        Link::new(self.link)
     }
 }

@@ -10,7 +10,7 @@ use shared::session::Session;
 
 use super::{AUTHOR, find, find_live, in_words, with_live};
 use crate::context::Context;
-use crate::holder::link::{Link, LinkError};
+use crate::holder::link::LinkError;
 use crate::holder::spawn::spawn;
 use crate::holder::wire;
 use crate::lifecycle::{self, End};
@@ -82,7 +82,7 @@ pub async fn new(context: &Context, new: NewSession) -> Result<Session, Failure>
             // the program runs all the same; its runtime says that nothing is recorded
             context.log.warn(&format!("session {}: {error}", started.name));
         }
-        let stream = waiting.and_then(|holder| {
+        let link = waiting.and_then(|holder| {
             holder.start(wire::Start {
                 runtime: started.runtime.to_string(),
                 env: environment(context, &new.environment, &launch, &started),
@@ -94,8 +94,7 @@ pub async fn new(context: &Context, new: NewSession) -> Result<Session, Failure>
                 max_bytes: context.config.recording.max_mib << 20,
             })
         });
-        let stream = stream.map_err(LinkError::Io)?;
-        let mut link = Link::new(stream);
+        let mut link = link.map_err(LinkError::Io)?;
         let greeting = link.greeting().await?;
         Ok::<_, LinkError>((link, greeting))
     }

@@ -9,13 +9,13 @@ use shared::message::{Answer, Attach, Attached, Code, Detached, Failure, Outcome
 use shared::runtime::RuntimeState;
 use shared::screen::Size;
 use shared::session::Session;
-use tokio::net::unix::pipe::Receiver;
 
 use super::{Caller, find, find_live, in_words, session_runtime_dir};
 use crate::context::Context;
 use crate::picture::Picture;
+use crate::poll::Source;
 use crate::recording;
-use crate::runtime::Source;
+use crate::runtime::Typist;
 use crate::tty;
 
 /// How long `send` waits for a program that does not read its input.
@@ -44,13 +44,17 @@ pub async fn attach(context: &Context, caller: &Arc<Caller>, id: u64, attach: At
         // where the device cannot be opened (another namespace, another user) the client passes bytes on
         let terminal = attach.tty.as_ref().and_then(|name| tty::open(name).ok());
         respond(!attach.read_only, terminal.is_some(), None);
-        if let Some(terminal) = terminal {
-            let reader = tokio::spawn(read_keys(Arc::clone(caller), terminal.keys, attach.prefix)).abort_handle();
-            caller.take_terminal(terminal.screen, reader);
-        }
+        let reader = terminal.map(|terminal| {
+            caller.take_terminal(terminal.screen);
+            terminal.keys
+        });
         // a program that ends at this very moment is told like one that ended before
         if let Ok((client, _)) = handle.attach(Arc::clone(&caller.outbox), window, attach.read_only, attach.prefix).await {
             caller.attach(handle, client);
+            // only now: keys typed before have waited in the terminal, and have somewhere to go
+            if let Some(keys) = reader {
+                caller.read_terminal(tokio::spawn(read_keys(Arc::clone(caller), keys, attach.prefix)).abort_handle());
+            }
         } else {
             let ended = handle.ended().await;
             caller.outbox.line(&Push::Detached(Detached::Ended { exit_code: ended.exit_code(), sentence: ended.sentence }));
@@ -70,13 +74,14 @@ pub async fn attach(context: &Context, caller: &Arc<Caller>, id: u64, attach: At
 }
 
 /// Keys of a terminal the daemon has: most go to the program, a few are for us.
-async fn read_keys(caller: Arc<Caller>, keys: Receiver, prefix: Prefix) {
+async fn read_keys(caller: Arc<Caller>, keys: Source, prefix: Prefix) {
     let mut prefixed = PrefixKeys::new(prefix);
-    while let Ok(bytes) = tty::read(&keys).await {
-        if bytes.is_empty() {
+    let mut bytes = [0; 1024];
+    while let Ok(count) = keys.read(&mut bytes).await {
+        if count == 0 {
             return;
         }
-        for action in prefixed.feed(&bytes) {
+        for action in prefixed.feed(&bytes[..count]) {
             match action {
                 Action::Send(bytes) => caller.input(bytes).await,
                 Action::Detach => {
@@ -149,7 +154,7 @@ pub async fn send(context: &Context, name: String, bytes: &str) -> Result<(), Fa
         .decode(bytes)
         .map_err(|error| Failure::usage(format!("\"bytes\" must be base64: {error}")))?;
     let (session, handle) = find_live(context, name, "send").await?;
-    match tokio::time::timeout(SEND_PATIENCE, handle.input(Source::Api, bytes)).await {
+    match tokio::time::timeout(SEND_PATIENCE, handle.input(Typist::Api, bytes)).await {
         Ok(outcome) => outcome,
         Err(_) => Err(Failure::new(
             Code::TimedOut,

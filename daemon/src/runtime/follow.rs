@@ -8,7 +8,7 @@ use shared::runtime::LostReason;
 use shared::screen::{Event, Located, Size, answer};
 use tokio::time::Instant;
 
-use super::{Ask, EAGER, Ended, FLOOD_BYTES, FLOOD_PAUSE, FLOOD_WINDOW, MAX_INPUT, MAX_LAG, REST_AFTER, Runtime, Source, Typed};
+use super::{Ask, EAGER, Ended, FLOOD_BYTES, FLOOD_PAUSE, FLOOD_WINDOW, FRAME, MAX_INPUT, MAX_LAG, REST_AFTER, Runtime, Typed, Typist};
 use crate::holder::end_marked;
 use crate::holder::link::LinkError;
 use crate::holder::wire::News;
@@ -35,6 +35,8 @@ enum Turn {
     Ask(Option<Ask>),
     News(Result<News, LinkError>),
     Drained,
+    /// The program takes input again.
+    Room,
     Time,
 }
 
@@ -77,12 +79,14 @@ impl Runtime {
                         None => std::future::pending().await,
                     }
                 };
+                let room = self.link.input_room();
                 let is_pausing = self.pause_until.is_some();
                 tokio::select! {
                     biased;
                     ask = self.asks.recv() => Turn::Ask(ask),
                     news = self.link.news(), if !is_pausing => Turn::News(news),
                     () = self.drained.notified(), if self.has_pictures() => Turn::Drained,
+                    () = room, if !self.input.is_empty() => Turn::Room,
                     () = wakes => Turn::Time,
                 }
             };
@@ -92,10 +96,14 @@ impl Runtime {
                 Turn::Ask(None) => std::future::pending().await,
                 Turn::News(Ok(news)) => self.hear(news).await,
                 Turn::News(Err(_)) => return self.holder_is_gone().await,
-                Turn::Drained => {}
+                Turn::Drained | Turn::Room => {}
                 Turn::Time => self.time_passed().await,
             }
             self.send_input().await;
+            // a flood of news must not keep everybody's picture from being drawn
+            if self.has_pictures() && Instant::now() >= self.last_drawn + FRAME && self.next_draw().is_some() {
+                self.draw().await;
+            }
         }
     }
 
@@ -303,7 +311,8 @@ impl Runtime {
                 }
             }
             if !reply.is_empty() {
-                let _ = self.link.input(&reply).await;
+                self.input_bytes += reply.len();
+                self.input.push_back(Typed { from: Typist::Api, bytes: reply, sent: 0, taken: None });
             }
         }
         self.facts.happened_now();
@@ -344,8 +353,8 @@ impl Runtime {
         }
     }
 
-    fn take_input(&mut self, from: Source, bytes: Vec<u8>, taken: tokio::sync::oneshot::Sender<Result<(), Failure>>) {
-        if let Source::Client(id) = from {
+    fn take_input(&mut self, from: Typist, bytes: Vec<u8>, taken: tokio::sync::oneshot::Sender<Result<(), Failure>>) {
+        if let Typist::Client(id) = from {
             self.end_help(id);
             if self.control != Some(id) {
                 // typed while control was being taken away: it is not for this terminal any more
@@ -360,7 +369,7 @@ impl Runtime {
         self.input_bytes += bytes.len();
         let mut typed = Typed { from, bytes, sent: 0, taken: Some(taken) };
         // a client goes on reading keys while there is room; an API call hears when its bytes are on their way
-        if matches!(from, Source::Client(_))
+        if matches!(from, Typist::Client(_))
             && self.input_bytes <= MAX_INPUT
             && let Some(taken) = typed.taken.take()
         {
@@ -372,17 +381,14 @@ impl Runtime {
     /// Sends what the holder has room for.
     async fn send_input(&mut self) {
         while let Some(typed) = self.input.front_mut() {
-            let room = self.link.input_room();
             let rest = &typed.bytes[typed.sent..];
-            let part = &rest[..rest.len().min(room)];
-            if part.is_empty() && !rest.is_empty() {
+            // a link that is gone is seen by the loop
+            let Ok(sent) = self.link.input(rest).await else { return };
+            if sent == 0 && !rest.is_empty() {
                 return;
             }
-            if !part.is_empty() && self.link.input(part).await.is_err() {
-                return;
-            }
-            typed.sent += part.len();
-            self.input_bytes -= part.len();
+            typed.sent += sent;
+            self.input_bytes -= sent;
             if typed.sent == typed.bytes.len() {
                 if let Some(taken) = typed.taken.take() {
                     let _ = taken.send(Ok(()));
@@ -395,7 +401,7 @@ impl Runtime {
     /// What a client typed that has not reached the program goes with its control.
     pub(super) fn drop_input_of(&mut self, id: super::ClientId) {
         for typed in std::mem::take(&mut self.input) {
-            if typed.from == Source::Client(id) {
+            if typed.from == Typist::Client(id) {
                 self.input_bytes -= typed.bytes.len() - typed.sent;
                 if let Some(taken) = typed.taken {
                     let _ = taken.send(Ok(()));

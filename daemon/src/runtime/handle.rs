@@ -10,7 +10,7 @@ use shared::message::{Failure, ScreenShot};
 use shared::screen::Size;
 use tokio::sync::{mpsc, oneshot, watch};
 
-use super::{Ask, ClientId, Ended, Source};
+use super::{Ask, ClientId, Ended, Typist};
 use crate::attachment::Outbox;
 use crate::holder::wire::Greeting;
 
@@ -126,7 +126,7 @@ impl RuntimeHandle {
     }
 
     /// Returns once the input is on its way to the program.
-    pub async fn input(&self, from: Source, bytes: Vec<u8>) -> Result<(), Failure> {
+    pub async fn input(&self, from: Typist, bytes: Vec<u8>) -> Result<(), Failure> {
         self.ask(|taken| Ask::Input { from, bytes, taken }).await?
     }
 

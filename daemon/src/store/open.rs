@@ -1,6 +1,7 @@
 //! Opening the database file: permissions, integrity, a newer version, a damaged one.
 //! Nothing is ever deleted here: a damaged database is set aside with its log.
 
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use rusqlite::{Connection, OpenFlags};
@@ -35,6 +36,8 @@ fn try_open(path: &Path) -> Result<Connection> {
             return Err(Error::Newer { found, known });
         }
     }
+    // SQLite gives its side files the mode of the database
+    let _ = std::fs::OpenOptions::new().create(true).append(true).mode(0o600).open(path);
     let mut connection = Connection::open(path)?;
     connection.busy_timeout(std::time::Duration::from_secs(5))?;
     connection.execute_batch(
