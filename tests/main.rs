@@ -1,1 +1,3 @@
-fn main() {}
+//! One test target: the real binary, real PTYs, a real database. One file per promise.
+
+mod screen;
