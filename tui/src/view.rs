@@ -91,7 +91,7 @@ fn list(app: &App, around: &Surroundings, frame: &mut Frame<'_>, area: Rect) {
         }
         Row::new(cells)
     });
-    let names = app.sessions.iter().map(|session| shared::text::columns(&session.name)).max().unwrap_or(4);
+    let names = app.sessions.iter().map(|session| shared::text::columns(&visible(&session.name))).max().unwrap_or(4);
     let mut widths = vec![
         Constraint::Length(1),
         Constraint::Length(names.clamp(8, 24) as u16),

@@ -62,8 +62,8 @@ pub async fn attach(context: &Context, caller: &Arc<Caller>, id: u64, attach: At
         return Ok(());
     }
     // the last screen, and how it ended
-    respond(false, false, Some(in_words(&session)));
     let shot = ended_shot(context, &session, 0).await?;
+    respond(false, false, Some(in_words(&session)));
     let last = shot.rows.iter().rposition(|row| !row.text.is_empty()).map_or(0, |row| row + 1);
     for row in &shot.rows[..last] {
         caller.outbox.output(row.ansi.as_bytes());
