@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use interprocess::local_socket::tokio::Stream;
 use shared::frame;
-use shared::message::{self, Answer, Code, Failure, Hello, HelloLine, INPUT, MAX_LINE, OUTPUT, Outcome, PROTOCOL, Push, Request};
+use shared::message::{self, Answer, Code, Failure, Hello, HelloLine, INPUT, MAX_LINE, OUTPUT, PROTOCOL, Push, Request};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use crate::attachment::{Outbox, Outgoing};
@@ -116,13 +116,12 @@ impl Reading {
                         let in_order = request::is_in_order(&call.request);
                         let work = async move {
                             let id = call.id;
-                            let outcome = match request::perform(&context, &caller, id, call.request).await {
-                                Ok(Some(value)) => Outcome::Ok(value),
+                            match request::perform(&context, &caller, id, call.request).await {
+                                Ok(Some(answer)) => outbox.line(&answer),
                                 // answered already
-                                Ok(None) => return,
-                                Err(failure) => Outcome::Failure(failure),
-                            };
-                            outbox.line(&Answer { id, outcome });
+                                Ok(None) => {}
+                                Err(failure) => outbox.line(&Answer::new(id, Err::<(), _>(failure))),
+                            }
                             drop(place);
                         };
                         if in_order {
@@ -140,7 +139,7 @@ impl Reading {
     }
 
     fn refuse(&self, id: u64, failure: Failure) {
-        self.outbox.line(&Answer { id, outcome: Outcome::Failure(failure) });
+        self.outbox.line(&Answer::new(id, Err::<(), _>(failure)));
     }
 
     /// Both sides say their versions first; the client decides what to do about a difference.

@@ -8,11 +8,9 @@ mod wait;
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use serde::Serialize;
-use serde_json::Value;
 use shared::event::Author;
 use shared::id::SessionId;
-use shared::message::{Code, Failure, Request};
+use shared::message::{Answer, Code, Failure, Request};
 use shared::session::Session;
 use tokio::task::AbortHandle;
 
@@ -97,32 +95,33 @@ pub fn is_in_order(request: &Request) -> bool {
 }
 
 /// Carries a request out; `None` when it has sent its own answer.
-pub async fn perform(context: &Context, caller: &Arc<Caller>, id: u64, request: Request) -> Result<Option<Value>, Failure> {
+pub async fn perform(context: &Context, caller: &Arc<Caller>, id: u64, request: Request) -> Result<Option<Answer>, Failure> {
+    macro_rules! answer {
+        ($outcome:expr) => {
+            Ok(Some(Answer::new(id, $outcome)))
+        };
+    }
     match request {
-        Request::New(new) => answer(session::new(context, new).await),
-        Request::List(filter) => answer(session::list(context, filter).await),
-        Request::Show { name } => answer(session::show(context, name).await),
-        Request::Rename { name, new } => answer(session::rename(context, name, new).await),
-        Request::Kill { name } => answer(session::kill(context, name).await),
-        Request::Remove { name } => answer(session::remove(context, name).await),
-        Request::Send { name, bytes } => answer(terminal::send(context, name, &bytes).await),
-        Request::Screen { name, scrollback } => answer(terminal::screen(context, name, scrollback).await),
-        Request::Wait { name, condition, timeout_ms } => answer(wait::wait(context, name, condition, timeout_ms).await),
+        Request::New(new) => answer!(session::new(context, new).await),
+        Request::List(filter) => answer!(session::list(context, filter).await),
+        Request::Show { name } => answer!(session::show(context, name).await),
+        Request::Rename { name, new } => answer!(session::rename(context, name, new).await),
+        Request::Kill { name } => answer!(session::kill(context, name).await),
+        Request::Remove { name } => answer!(session::remove(context, name).await),
+        Request::Send { name, bytes } => answer!(terminal::send(context, name, &bytes).await),
+        Request::Screen { name, scrollback } => answer!(terminal::screen(context, name, scrollback).await),
+        Request::Wait { name, condition, timeout_ms } => answer!(wait::wait(context, name, condition, timeout_ms).await),
         Request::Attach(attach) => terminal::attach(context, caller, id, attach).await.map(|()| None),
-        Request::Detach { name } => answer(terminal::detach(context, name).await),
-        Request::Resize { size } => answer(terminal::resize(caller, size).await),
-        Request::TakeControl => answer(terminal::take_control(caller).await),
-        Request::KeyHelp => answer(terminal::key_help(caller).await),
-        Request::Leave => answer(terminal::leave(caller).await),
+        Request::Detach { name } => answer!(terminal::detach(context, name).await),
+        Request::Resize { size } => answer!(terminal::resize(caller, size).await),
+        Request::TakeControl => answer!(terminal::take_control(caller).await),
+        Request::KeyHelp => answer!(terminal::key_help(caller).await),
+        Request::Leave => answer!(terminal::leave(caller).await),
         Request::Events { name, since, follow } => event::events(context, caller, id, name, since, follow).await.map(|()| None),
-        Request::Watch => answer(event::watch(context, caller).await),
-        Request::Status => answer(daemon::status(context)),
+        Request::Watch => answer!(event::watch(context, caller).await),
+        Request::Status => answer!(daemon::status(context)),
         Request::Stop { end_sessions, restart } => daemon::stop(context, caller, id, end_sessions, restart).await.map(|()| None),
     }
-}
-
-fn answer(result: Result<impl Serialize, Failure>) -> Result<Option<Value>, Failure> {
-    serde_json::to_value(result?).map(Some).map_err(|error| Failure::failed(format!("the answer could not be written: {error}")))
 }
 
 impl From<store::Error> for Failure {

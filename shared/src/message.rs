@@ -1,8 +1,10 @@
 //! What clients and the daemon say to each other: JSON lines, and binary frames for terminal bytes.
 //! A line starts with `{`; a frame starts with its kind, which never is that byte.
 
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use serde_json::value::{RawValue, to_raw_value};
 
 use crate::config::Prefix;
 use crate::event::Event;
@@ -175,19 +177,34 @@ pub struct TtyName {
     pub device: u64,
 }
 
-/// The answer to a call: `{"id":1,"ok":…}` or `{"id":1,"failure":…}`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+/// The answer to a call: `{"id":1,"ok":…}` or `{"id":1,"failure":…}`. What is in it is written and read only once.
+#[derive(Debug, Serialize, Deserialize)]
 pub struct Answer {
     pub id: u64,
-    #[serde(flatten)]
-    pub outcome: Outcome,
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    ok: Option<Box<RawValue>>,
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    failure: Option<Failure>,
 }
 
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Outcome {
-    Ok(Value),
-    Failure(Failure),
+impl Answer {
+    pub fn new(id: u64, outcome: Result<impl Serialize, Failure>) -> Self {
+        let written = outcome
+            .and_then(|value| to_raw_value(&value).map_err(|error| Failure::failed(format!("the answer could not be written: {error}"))));
+        match written {
+            Ok(value) => Self { id, ok: Some(value), failure: None },
+            Err(failure) => Self { id, ok: None, failure: Some(failure) },
+        }
+    }
+
+    /// What was answered, as the caller expects it.
+    pub fn understand<T: DeserializeOwned>(self) -> Result<T, Failure> {
+        match self.failure {
+            Some(failure) => Err(failure),
+            None => serde_json::from_str(self.ok.as_ref().map_or("null", |value| value.get()))
+                .map_err(|error| Failure::new(Code::Version, format!("the daemon's answer is not understood: {error}"))),
+        }
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -387,11 +404,15 @@ mod tests {
 
     #[test]
     fn answers_have_one_outcome() {
-        let ok = Answer { id: 1, outcome: Outcome::Ok(Value::Null) };
+        let ok = Answer::new(1, Ok(()));
         assert_eq!(serde_json::to_string(&ok).expect("serialises"), r#"{"id":1,"ok":null}"#);
-        let refusal = Answer { id: 2, outcome: Outcome::Failure(Failure::usage("no")) };
+        assert_eq!(ok.understand::<()>(), Ok(()));
+        let refusal = Answer::new(2, Err::<(), _>(Failure::usage("no")));
         let text = serde_json::to_string(&refusal).expect("serialises");
         assert_eq!(text, r#"{"id":2,"failure":{"code":"usage","message":"no"}}"#);
-        assert_eq!(serde_json::from_str::<Answer>(&text).expect("parses"), refusal);
+        let back: Answer = serde_json::from_str(&text).expect("parses");
+        assert_eq!(back.understand::<u32>(), Err(Failure::usage("no")));
+        let surprise: Answer = serde_json::from_str(r#"{"id":3,"ok":"text"}"#).expect("parses");
+        assert_eq!(surprise.understand::<u32>().map_err(|failure| failure.code), Err(Code::Version));
     }
 }

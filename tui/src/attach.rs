@@ -8,7 +8,7 @@ use shared::message::{Attach, Attached, Code, Detached, Failure, Push, Request};
 use shared::paths::Paths;
 use tokio::signal::unix::{SignalKind, signal};
 
-use crate::client::{Client, Incoming, understand};
+use crate::client::{Client, Incoming};
 use crate::connect;
 use crate::tty::{self, Tty};
 
@@ -122,7 +122,7 @@ impl Session {
                 }
                 incoming = client.receive(), if self.waiting.len() < MAX_WAITING => match incoming.map_err(Trouble::Daemon)? {
                     Incoming::Output(bytes) => self.waiting.extend_from_slice(&bytes),
-                    Incoming::Answer(answer) if answer.id == call => match understand::<Attached>(answer) {
+                    Incoming::Answer(answer) if answer.id == call => match answer.understand::<Attached>() {
                         Ok(attached) => {
                             self.name = attached.name;
                             is_ended = attached.ended.is_some();

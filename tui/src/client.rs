@@ -8,9 +8,8 @@ use interprocess::local_socket::GenericFilePath;
 use interprocess::local_socket::tokio::Stream;
 use interprocess::local_socket::tokio::prelude::*;
 use serde::de::DeserializeOwned;
-use serde_json::Value;
 use shared::frame;
-use shared::message::{Answer, Call, Code, Failure, Hello, HelloLine, INPUT, OUTPUT, Outcome, PROTOCOL, Push, Request};
+use shared::message::{Answer, Call, Code, Failure, Hello, HelloLine, INPUT, OUTPUT, PROTOCOL, Push, Request};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 /// Room made for each read: a picture or a screenful of output.
@@ -95,7 +94,7 @@ impl Client {
     pub async fn answer<T: DeserializeOwned>(&mut self, id: u64) -> Result<T, Failure> {
         loop {
             match self.receive().await.map_err(lost)? {
-                Incoming::Answer(answer) if answer.id == id || answer.id == 0 => return understand(answer),
+                Incoming::Answer(answer) if answer.id == id || answer.id == 0 => return answer.understand(),
                 Incoming::Push(push) => self.pushes.push_back(push),
                 Incoming::Answer(_) | Incoming::Output(_) => {}
             }
@@ -159,15 +158,15 @@ impl Client {
         if *first == b'{' {
             let Some(end) = self.arrived.iter().position(|byte| *byte == b'\n') else { return Ok(None) };
             let line: Vec<u8> = self.arrived.drain(..=end).collect();
-            let value: Value = serde_json::from_slice(&line)?;
-            let incoming = if value.get("push").is_some() {
-                match serde_json::from_value(value) {
+            // pushes have their kind first; anything else with an id is an answer
+            let incoming = if line.starts_with(b"{\"push\"") {
+                match serde_json::from_slice(&line) {
                     Ok(push) => Incoming::Push(push),
                     // a newer daemon's push: not for us
                     Err(_) => return self.buffered(),
                 }
             } else {
-                Incoming::Answer(serde_json::from_value(value)?)
+                Incoming::Answer(serde_json::from_slice(&line)?)
             };
             return Ok(Some(incoming));
         }
@@ -188,12 +187,4 @@ pub const FIRST: u64 = 1;
 #[expect(clippy::needless_pass_by_value, reason = "the form map_err wants")]
 fn lost(error: io::Error) -> Failure {
     Failure::new(Code::Failed, format!("the daemon went away: {error}; try again, sessions go on"))
-}
-
-pub fn understand<T: DeserializeOwned>(answer: Answer) -> Result<T, Failure> {
-    match answer.outcome {
-        Outcome::Ok(value) => serde_json::from_value(value)
-            .map_err(|error| Failure::new(Code::Version, format!("the daemon's answer is not understood: {error}"))),
-        Outcome::Failure(failure) => Err(failure),
-    }
 }

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::Ordering;
 
-use shared::message::{Answer, DaemonStatus, Failure, Outcome, PROTOCOL, Stopped};
+use shared::message::{Answer, DaemonStatus, Failure, PROTOCOL, Stopped};
 
 use super::{AUTHOR, Caller};
 use crate::context::{Context, Stop};
@@ -45,8 +45,7 @@ pub async fn stop(context: &Context, caller: &Caller, id: u64, end_sessions: boo
         while endings.join_next().await.is_some() {}
     }
     context.log.note(&format!("stopping on request: {} go on, {} ended", stopped.going_on, stopped.ended));
-    let value = serde_json::to_value(&stopped).map_err(|error| Failure::failed(error.to_string()))?;
-    caller.outbox.line(&Answer { id, outcome: Outcome::Ok(value) });
+    caller.outbox.line(&Answer::new(id, Ok(stopped)));
     context.stop.send_replace(if restart { Stop::Restart } else { Stop::Leave });
     Ok(())
 }

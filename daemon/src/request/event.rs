@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde_json::json;
 use shared::event::Event;
 use shared::id::{Seq, SessionId};
-use shared::message::{Answer, Failure, Outcome, Push};
+use shared::message::{Answer, Failure, Push};
 use tokio::sync::broadcast::Receiver;
 use tokio::sync::broadcast::error::RecvError;
 
@@ -36,7 +36,7 @@ pub async fn events(
         last = newest;
     }
     caller.outbox.line(&Push::CaughtUp { seq: last });
-    caller.outbox.line(&Answer { id, outcome: Outcome::Ok(json!({"seq": last})) });
+    caller.outbox.line(&Answer::new(id, Ok(json!({"seq": last}))));
     if !follow {
         return Ok(());
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use base64::Engine;
 use shared::config::Prefix;
 use shared::keys::{Action, PrefixKeys};
-use shared::message::{Answer, Attach, Attached, Code, Detached, Failure, Outcome, Push, ScreenShot};
+use shared::message::{Answer, Attach, Attached, Code, Detached, Failure, Push, ScreenShot};
 use shared::runtime::RuntimeState;
 use shared::screen::Size;
 use shared::session::Session;
@@ -34,11 +34,7 @@ pub async fn attach(context: &Context, caller: &Arc<Caller>, id: u64, attach: At
     caller.leave().await;
     let respond = |control: bool, direct: bool, ended: Option<String>| {
         let attached = Attached { session: session.id, name: session.name.clone(), control, direct, ended };
-        let outcome = match serde_json::to_value(attached) {
-            Ok(value) => Outcome::Ok(value),
-            Err(error) => Outcome::Failure(Failure::failed(error.to_string())),
-        };
-        caller.outbox.line(&Answer { id, outcome });
+        caller.outbox.line(&Answer::new(id, Ok(attached)));
     };
     if let Some(handle) = context.registry.get(session.id) {
         // where the device cannot be opened (another namespace, another user) the client passes bytes on

@@ -50,9 +50,12 @@ impl Runtime {
     /// Everything up to `answered` was dealt with by an earlier daemon: read it without reacting.
     async fn resume_from(&mut self, answered: Offset) {
         let from = answered.max(self.picture.offset()).min(self.end);
-        let screen = self.picture.catch_up(from).await;
-        self.scanner = screen.scanner();
-        self.size = screen.size();
+        // a program that has just been started needs no screen yet
+        if from > 0 {
+            let screen = self.picture.catch_up(from).await;
+            self.scanner = screen.scanner();
+            self.size = screen.size();
+        }
         self.consumed = self.picture.offset();
         self.reader.seek(self.consumed);
         if self.end > 0 {
