@@ -1,3 +1,13 @@
-//! One test target: the real binary, real PTYs, a real database. One file per promise.
+//! End to end: the real binary in a temporary root, real terminals, a real database. Keys in, screen text out.
+//! One target; a file per subject. A function named after a promise of the specification carries its number.
 
+mod support;
+
+mod bad_input;
+mod children;
+mod commands;
+mod first_run;
+mod idle;
+mod recording;
 mod screen;
+mod screen_restart;

@@ -106,6 +106,8 @@ async fn adopt_unknown(context: &Context, known: &[RuntimeId]) -> store::Result<
         let id = path.file_name().and_then(|name| name.to_str()).and_then(|name| name.strip_suffix(".sock")).and_then(RuntimeId::parse);
         let Some(id) = id.filter(|id| !known.contains(id)) else { continue };
         match tokio::time::timeout(GREETING_PATIENCE, Link::connect(&path)).await {
+            // its program has ended and that is known: it only waits for what the program left behind
+            Ok(Ok((_, greeting))) if greeting.exit.is_some() => {}
             Ok(Ok((link, greeting))) => adopt(context, id, link, greeting).await?,
             Ok(Err(LinkError::Io(error))) if error.kind() == std::io::ErrorKind::ConnectionRefused => {
                 let _ = std::fs::remove_file(&path);

@@ -10,6 +10,7 @@ use shared::message::{Code, Failure, Request};
 use shared::paths::Paths;
 
 use crate::client::{Client, FIRST};
+use crate::environment;
 
 /// A daemon that another client is starting gets this long to listen.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -81,6 +82,7 @@ fn candidates(paths: &Paths) -> Vec<PathBuf> {
 /// Starts a daemon of its own session, which goes on when we end.
 pub async fn start(paths: &Paths) -> Result<Client, Failure> {
     let executable = std::env::current_exe().map_err(|error| no_daemon(format!("cannot start the daemon: {error}")))?;
+    environment::keep_descriptors_to_ourselves();
     let mut command = Command::new(executable);
     command.args(["daemon", "run", "--detached"]).current_dir("/").stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
     if paths.socket_is_named() {

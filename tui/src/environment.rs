@@ -1,6 +1,9 @@
 //! What the process's environment says: where things are, and what a new program inherits.
 
+use std::os::fd::BorrowedFd;
 use std::path::PathBuf;
+
+use rustix::io::FdFlags;
 
 use shared::config::Config;
 use shared::paths::{Environment, PathError, Paths};
@@ -29,6 +32,20 @@ pub fn load_config(paths: &Paths) -> (Config, Option<String>) {
         },
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => (Config::default(), None),
         Err(error) => (Config::default(), Some(format!("{}: {error}; the defaults are used", paths.config_file().display()))),
+    }
+}
+
+/// Keeps descriptors that we were started with, beyond the standard three, from the processes we start. A daemon that
+/// inherited somebody's pipe would keep its reader waiting for ever.
+pub fn keep_descriptors_to_ourselves() {
+    let Ok(entries) = std::fs::read_dir("/dev/fd") else { return };
+    let numbers: Vec<i32> = entries.filter_map(Result::ok).filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect();
+    for number in numbers.into_iter().filter(|number| *number > 2) {
+        #[expect(unsafe_code, reason = "descriptors we did not open have only a number")]
+        // SAFETY: the borrow ends with this statement, and the call only sets a flag: on a number that is not open (any
+        // more) it fails without effect.
+        let descriptor = unsafe { BorrowedFd::borrow_raw(number) };
+        let _ = rustix::io::fcntl_setfd(descriptor, FdFlags::CLOEXEC);
     }
 }
 

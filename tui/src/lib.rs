@@ -11,4 +11,4 @@ mod run;
 mod tty;
 mod view;
 
-pub use environment::{load_config, paths};
+pub use environment::{keep_descriptors_to_ourselves, load_config, paths};

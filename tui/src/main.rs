@@ -37,6 +37,7 @@ async fn run_daemon(cli: &Cli, detached: bool) -> ExitCode {
         // out of the client's session: its terminal's hang-up and ^C are not ours
         let _ = rustix::process::setsid();
     }
+    tui::keep_descriptors_to_ourselves();
     let paths = match cli.paths() {
         Ok(paths) => paths,
         Err(failure) => return refuse(&failure.message, false, detached),

@@ -4,6 +4,7 @@ use std::sync::atomic::Ordering;
 
 use shared::message::{Answer, DaemonStatus, Failure, PROTOCOL, Stopped};
 
+use super::session::end_lingering;
 use super::{AUTHOR, Caller};
 use crate::context::{Context, Stop};
 
@@ -40,7 +41,18 @@ pub async fn stop(context: &Context, caller: &Caller, id: u64, end_sessions: boo
         stopped = Stopped { going_on: 0, ended: live.len() as u32 };
         let mut endings = tokio::task::JoinSet::new();
         for handle in live {
-            endings.spawn(async move { handle.terminate(STOP_GRACE_MS, AUTHOR).await });
+            endings.spawn(async move {
+                handle.terminate(STOP_GRACE_MS, AUTHOR).await;
+            });
+        }
+        // and what programs that ended earlier have left behind
+        for entry in std::fs::read_dir(&context.paths.runtime).into_iter().flatten().filter_map(Result::ok) {
+            let socket = entry.path();
+            if socket != context.paths.socket() && socket.extension().is_some_and(|extension| extension == "sock") {
+                endings.spawn(async move {
+                    end_lingering(&socket, STOP_GRACE_MS).await;
+                });
+            }
         }
         while endings.join_next().await.is_some() {}
     }

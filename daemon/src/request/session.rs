@@ -10,7 +10,7 @@ use shared::session::Session;
 
 use super::{AUTHOR, find, find_live, in_words, with_live};
 use crate::context::Context;
-use crate::holder::link::LinkError;
+use crate::holder::link::{Link, LinkError};
 use crate::holder::spawn::spawn;
 use crate::holder::wire;
 use crate::lifecycle::{self, End};
@@ -243,9 +243,25 @@ pub async fn rename(context: &Context, name: String, new: String) -> Result<Sess
 }
 
 pub async fn kill(context: &Context, name: String) -> Result<Session, Failure> {
+    let session = find(context, name.clone()).await?;
+    if context.registry.get(session.id).is_none()
+        && let Some(runtime) = session.runtime
+        && end_lingering(&context.paths.holder_socket(runtime), KILL_GRACE_MS).await
+    {
+        return Ok(session);
+    }
     let (session, handle) = find_live(context, name, "kill").await?;
     handle.terminate(KILL_GRACE_MS, AUTHOR).await;
     Ok(context.store.session(session.id).await?)
+}
+
+/// A program that has ended may have left processes behind, and its holder with them. Ends both; `false` if there is none.
+pub async fn end_lingering(socket: &Path, grace_ms: u32) -> bool {
+    let Ok((mut link, _)) = Link::connect(socket).await else { return false };
+    let _ = link.terminate(grace_ms).await;
+    // it closes the link when everything is gone
+    while link.news().await.is_ok() {}
+    true
 }
 
 /// Takes a thread away for good, recordings included. A live one has to be ended first.
@@ -259,6 +275,7 @@ pub async fn remove(context: &Context, name: String) -> Result<Session, Failure>
     }
     let removed = context.store.remove(session.id).await?;
     for runtime in removed.runtimes {
+        end_lingering(&context.paths.holder_socket(runtime), KILL_GRACE_MS).await;
         let dir = context.paths.recording(runtime);
         if let Err(error) = std::fs::remove_dir_all(&dir)
             && error.kind() != std::io::ErrorKind::NotFound

@@ -38,7 +38,11 @@ fn try_open(path: &Path) -> Result<Connection> {
     }
     // SQLite gives its side files the mode of the database
     let _ = std::fs::OpenOptions::new().create(true).append(true).mode(0o600).open(path);
-    let mut connection = Connection::open(path)?;
+    // one thread uses it: no locks inside
+    let mut connection = Connection::open_with_flags(
+        path,
+        OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE | OpenFlags::SQLITE_OPEN_NO_MUTEX,
+    )?;
     connection.busy_timeout(std::time::Duration::from_secs(5))?;
     connection.execute_batch(
         "PRAGMA journal_mode = WAL;

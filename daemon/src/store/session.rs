@@ -42,16 +42,17 @@ impl StoreHandle {
             let oldest = if filter.all || !filter.statuses.is_empty() { i64::MIN } else { micros(jiff::Timestamp::now()) - RECENT_MICROS };
             let limit = filter.limit.map_or(-1, i64::from);
             let mut statement = connection.prepare_cached(&format!(
-                "SELECT * FROM ({SELECT}
+                "{SELECT}
                  WHERE (?1 = '[]' OR status IN (SELECT value FROM json_each(?1)))
                  AND (status IN ('queued', 'active', 'paused') OR ended_at IS NULL OR ended_at > ?2)
-                 ORDER BY sessions.created_at DESC, sessions.id DESC LIMIT ?3) ORDER BY 11, 1"
+                 ORDER BY sessions.created_at DESC, sessions.id DESC LIMIT ?3"
             ))?;
             let mut rows = statement.query(params![statuses, oldest, limit])?;
             let mut sessions = Vec::new();
             while let Some(row) = rows.next()? {
                 sessions.push(read(row)?);
             }
+            sessions.reverse();
             Ok(sessions)
         })
         .await

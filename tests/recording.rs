@@ -1,0 +1,108 @@
+//! Recordings as they are on disk: frames, times, segments, torn tails, a full disk.
+
+use std::process::Command;
+
+use serde_json::Value;
+
+use crate::support::recording::{self, Kind};
+use crate::support::{Root, process, wait_until};
+
+#[test]
+fn promise_1_everything_said_is_recorded_with_times_and_the_exit_is_last() {
+    let root = Root::new();
+    root.start_script("short", "echo first; printf 'no newline'; exit 7");
+    root.run(&["wait", "short", "--for", "exit", "--timeout", "20s"]).ok();
+    let dir = root.recording("short");
+    assert_eq!(recording::output(&dir), b"first\r\nno newline");
+    let frames = recording::frames(&dir);
+    assert_eq!(frames.first().map(|frame| frame.kind.clone()), Some(Kind::Header));
+    let last = frames.last().expect("frames");
+    assert_eq!((last.kind.clone(), last.body.as_slice()), (Kind::Exit, &[0, 7, 0, 0, 0][..]));
+    assert!(frames.is_sorted_by_key(|frame| frame.time), "times rise");
+}
+
+#[test]
+fn segments_roll_the_oldest_go_and_the_screen_stays_right() {
+    let root = Root::new();
+    root.config("[recording]\nmax_mib = 32\n");
+    root.start_script("long", "yes 0123456789012345678901234567890123456789012345678901234567890123456789 | head -c 70000000; echo; echo the-end; exec sleep 1000");
+    root.wait_screen("long", "the-end");
+    let segments = recording::segments(&root.recording("long"));
+    assert!((2..=3).contains(&segments.len()), "{segments:?}");
+    assert!(!segments[0].ends_with("0000000000000000.rec"), "the first has gone: {segments:?}");
+    let before = root.json(&["screen", "long", "--json"]);
+    root.kill_daemon();
+    assert_eq!(root.json(&["screen", "long", "--json"]), before);
+    let scrolled = root.run(&["screen", "long", "--scrollback", "1000"]).ok();
+    assert!(scrolled.lines().count() > 1000 && scrolled.contains("the-end"));
+}
+
+#[test]
+fn a_torn_tail_is_cut_and_the_rest_is_shown() {
+    let root = Root::new();
+    root.start_script("torn", "echo whole line; echo; exec sleep 1000");
+    root.wait_screen("torn", "whole line");
+    let segment = recording::segments(&root.recording("torn")).pop().expect("a segment");
+    let (holder, daemon) = (root.holder("torn"), root.daemon_pid());
+    process::kill(daemon);
+    process::kill(holder);
+    // as if the holder had died in the middle of a write
+    let mut bytes = std::fs::read(&segment).expect("reads");
+    let whole = bytes.len();
+    bytes.extend_from_slice(&[2, 100, 0, 0, 0, 1, 2, 3]);
+    std::fs::write(&segment, &bytes).expect("writes");
+    assert_eq!(root.status("torn"), ("failed".into(), "lost".into()));
+    assert_eq!(std::fs::metadata(&segment).expect("there").len(), whole as u64, "the torn frame was cut");
+    assert!(root.screen("torn").contains("whole line"), "an ended session still has its screen");
+}
+
+/// The root on a small disk of its own, if this machine lets us mount one.
+struct SmallDisk(std::path::PathBuf);
+
+impl SmallDisk {
+    fn mount(root: &Root) -> Option<Self> {
+        let path = root.join("state");
+        std::fs::create_dir_all(&path).expect("a folder");
+        let status = Command::new("mount").args(["-t", "tmpfs", "-o", "size=6m,mode=700", "tmpfs"]).arg(&path).status();
+        status.is_ok_and(|status| status.success()).then_some(Self(path))
+    }
+}
+
+impl Drop for SmallDisk {
+    fn drop(&mut self) {
+        let _ = Command::new("umount").arg("-l").arg(&self.0).status();
+    }
+}
+
+#[test]
+fn a_full_disk_suspends_the_recording_never_the_program() {
+    let root = Root::new();
+    let Some(disk) = SmallDisk::mount(&root) else {
+        println!("not checked: no file system can be mounted here");
+        return;
+    };
+    root.start("shell", &["bash", "--norc", "--noprofile"]);
+    root.run(&["send", "shell", "--enter", "echo before"]).ok();
+    root.wait_screen("shell", "\nbefore");
+    let ballast = disk.0.join("ballast");
+    // everything that is left, to the last byte
+    let _ = Command::new("dd").args(["if=/dev/zero", "bs=4k", "status=none"]).arg(format!("of={}", ballast.display())).status();
+    root.run(&["send", "shell", "--enter", "seq 1 20000; echo while-$((40+2))-full"]).ok();
+    root.wait_screen("shell", "while-42-full");
+    let suspended = |root: &Root| -> Value { root.runtime("shell")["recording"]["suspended"].clone() };
+    assert!(suspended(&root).as_str().is_some_and(|why| why.contains("No space")), "{}", suspended(&root));
+    assert!(root.run(&["daemon", "status"]).ok().contains("not being recorded"));
+    std::fs::remove_file(&ballast).expect("space again");
+    wait_until("the recording to go on", || {
+        root.run(&["send", "shell", "--enter", "echo after"]).ok();
+        suspended(&root).is_null()
+    });
+    let frames = recording::frames(&root.recording("shell"));
+    assert!(frames.iter().any(|frame| frame.kind == Kind::Gap && frame.body != [0; 8]), "the gap is marked with its size");
+    let events = root.run(&["events", "shell", "--json"]).ok();
+    assert!(events.contains("recording_resumed"), "{events}");
+    root.kill_daemon();
+    let screen = root.screen("shell");
+    assert!(screen.contains("after"), "{screen}");
+    root.run(&["daemon", "stop", "--all", "--yes"]).ok();
+}
