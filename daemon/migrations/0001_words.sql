@@ -7,7 +7,7 @@ CREATE TABLE threads (
     user        TEXT,
     channel     TEXT,
     created_at  INTEGER NOT NULL
-) STRICT;
+) STRICT, WITHOUT ROWID;
 
 CREATE TABLE sessions (
     id               TEXT PRIMARY KEY,
@@ -27,7 +27,7 @@ CREATE TABLE sessions (
     error            TEXT,
     metadata         TEXT NOT NULL DEFAULT '{}' CHECK (json_valid (metadata)),
     policy           TEXT NOT NULL DEFAULT '{}' CHECK (json_valid (policy))
-) STRICT;
+) STRICT, WITHOUT ROWID;
 CREATE UNIQUE INDEX one_live_session_per_thread ON sessions (thread_id) WHERE status IN ('queued', 'active', 'paused');
 CREATE INDEX sessions_by_thread ON sessions (thread_id, created_at);
 CREATE INDEX sessions_by_status ON sessions (status, created_at);
@@ -36,7 +36,7 @@ CREATE TABLE leases (
     id         TEXT PRIMARY KEY,
     provider   TEXT NOT NULL,
     created_at INTEGER NOT NULL
-) STRICT;
+) STRICT, WITHOUT ROWID;
 
 CREATE TABLE instances (
     id         TEXT PRIMARY KEY,
@@ -44,7 +44,7 @@ CREATE TABLE instances (
     place      TEXT NOT NULL,
     created_at INTEGER NOT NULL,
     gone_at    INTEGER
-) STRICT;
+) STRICT, WITHOUT ROWID;
 CREATE UNIQUE INDEX one_instance_per_lease ON instances (lease_id) WHERE gone_at IS NULL;
 
 CREATE TABLE terminals (
@@ -58,7 +58,7 @@ CREATE TABLE terminals (
     state_version INTEGER NOT NULL DEFAULT 0,
     lease_id      TEXT NOT NULL REFERENCES leases (id),
     UNIQUE (thread_id, kind)
-) STRICT;
+) STRICT, WITHOUT ROWID;
 
 CREATE TABLE runtimes (
     id          TEXT PRIMARY KEY,
@@ -69,10 +69,9 @@ CREATE TABLE runtimes (
     state       TEXT NOT NULL CHECK (json_valid (state)),
     holder_pid  INTEGER,
     created_at  INTEGER NOT NULL
-) STRICT;
+) STRICT, WITHOUT ROWID;
 CREATE UNIQUE INDEX one_live_runtime_per_terminal ON runtimes (terminal_id) WHERE is_live;
 CREATE INDEX runtimes_by_session ON runtimes (session_id, created_at);
-CREATE INDEX live_runtimes ON runtimes (id) WHERE is_live;
 
 CREATE TABLE events (
     seq        INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -94,5 +93,5 @@ CREATE TABLE execs (
     state       TEXT NOT NULL CHECK (json_valid (state)),
     started_at  INTEGER NOT NULL,
     finished_at INTEGER
-) STRICT;
+) STRICT, WITHOUT ROWID;
 CREATE INDEX execs_by_session ON execs (session_id, started_at);

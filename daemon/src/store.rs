@@ -8,9 +8,14 @@ mod schema;
 mod session;
 mod thread;
 
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+
 use rusqlite::{Connection, Transaction};
 use shared::event::{Author, Event};
 use shared::id::{RuntimeId, SessionId};
+use shared::message::Filter;
+use shared::session::Session;
 use tokio::sync::{broadcast, mpsc, oneshot};
 
 pub use open::open;
@@ -63,6 +68,16 @@ type Job = Box<dyn FnOnce(&mut Connection) + Send>;
 pub struct StoreHandle {
     jobs: mpsc::Sender<Job>,
     announcements: broadcast::Sender<Event>,
+    /// Counts commits: what was read at the same count is still true.
+    commits: Arc<AtomicU64>,
+    /// The last list that was read; asked for again and again by everyone who watches.
+    listed: Arc<Mutex<Option<Listed>>>,
+}
+
+struct Listed {
+    at: u64,
+    filter: Filter,
+    sessions: Arc<Vec<Session>>,
 }
 
 /// Calls waiting for the store thread; more make callers wait, which is what should happen.
@@ -82,7 +97,7 @@ impl StoreHandle {
             // the last handle is gone: leave a database without a log behind
             let _ = connection.execute_batch("PRAGMA wal_checkpoint(TRUNCATE)");
         })?;
-        Ok(Self { jobs, announcements: broadcast::Sender::new(ANNOUNCED_EVENTS) })
+        Ok(Self { jobs, announcements: broadcast::Sender::new(ANNOUNCED_EVENTS), commits: Arc::default(), listed: Arc::default() })
     }
 
     /// Events as they are committed, from now on.
@@ -111,9 +126,10 @@ impl StoreHandle {
         work: impl FnOnce(&mut Change<'_>) -> Result<R> + Send + 'static,
     ) -> Result<R> {
         let (answer, answered) = oneshot::channel();
-        let announcements = self.announcements.clone();
+        let (announcements, commits) = (self.announcements.clone(), Arc::clone(&self.commits));
         let job: Job = Box::new(move |connection| {
             let outcome = change(connection, durability, work);
+            commits.fetch_add(1, Ordering::Release);
             let outcome = outcome.map(|(result, events)| {
                 for event in events {
                     // nobody listening is fine

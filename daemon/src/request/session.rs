@@ -104,8 +104,8 @@ pub async fn new(context: &Context, new: NewSession) -> Result<Session, Failure>
             let (pid, holder_pid) = (greeting.child, greeting.pid);
             let beginning = Beginning { id: started.runtime, session: started.session, name: started.name, link, greeting };
             context.registry.insert(runtime::begin(context.clone(), beginning));
-            context.store.runtime_is_running(started.runtime, pid, holder_pid).await?;
-            Ok(with_live(context, context.store.session(started.session).await?))
+            let session = context.store.runtime_is_running(started.runtime, started.session, pid, holder_pid).await?;
+            Ok(with_live(context, session))
         }
         Err(error) => {
             let why = match error {
@@ -197,7 +197,7 @@ fn environment(
 
 pub async fn list(context: &Context, filter: Filter) -> Result<Vec<Session>, Failure> {
     let sessions = context.store.sessions(filter).await?;
-    Ok(sessions.into_iter().map(|session| with_live(context, session)).collect())
+    Ok(sessions.iter().map(|session| with_live(context, session.clone())).collect())
 }
 
 pub async fn show(context: &Context, name: String) -> Result<Layers, Failure> {

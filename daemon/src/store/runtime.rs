@@ -6,9 +6,10 @@ use shared::event::Author;
 use shared::id::{LeaseId, RuntimeId, SessionId, TerminalId, ThreadId};
 use shared::name;
 use shared::runtime::{Launch, Recording, Runtime, RuntimeState};
-use shared::session::Status;
+use shared::session::{Session, Status};
 use shared::terminal::TerminalKind;
 
+use super::session::load;
 use super::{Change, Durability, Error, Fact, Result, StoreHandle, broken, micros, timestamp};
 
 /// What a new session with a program consists of.
@@ -48,7 +49,8 @@ impl StoreHandle {
         self.write(Durability::Power, move |change| change.start_session(start)).await
     }
 
-    pub async fn runtime_is_running(&self, runtime: RuntimeId, pid: u32, holder_pid: u32) -> Result<()> {
+    /// The program runs; gives its session as it is now.
+    pub async fn runtime_is_running(&self, runtime: RuntimeId, session: SessionId, pid: u32, holder_pid: u32) -> Result<Session> {
         let state = RuntimeState::Running { pid };
         self.write(Durability::Process, move |change| {
             change.sql.prepare_cached("UPDATE runtimes SET state = ?1, holder_pid = ?2 WHERE id = ?3 AND is_live")?.execute(params![
@@ -56,7 +58,7 @@ impl StoreHandle {
                 holder_pid,
                 runtime.to_string()
             ])?;
-            Ok(())
+            load(&change.sql, session)
         })
         .await
     }

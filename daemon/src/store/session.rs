@@ -1,6 +1,9 @@
 //! Sessions: listed and shown with the runtime behind their terminal.
 
-use rusqlite::{Row, params};
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, PoisonError};
+
+use rusqlite::{Connection, Row, params};
 use shared::id::{RuntimeId, SessionId, ThreadId};
 use shared::message::Filter;
 use shared::runtime::{Launch, RuntimeState};
@@ -23,39 +26,24 @@ const SELECT: &str = "
 
 impl StoreHandle {
     pub async fn session(&self, id: SessionId) -> Result<Session> {
-        self.read(move |connection| {
-            let mut statement = connection.prepare_cached(&format!("{SELECT} WHERE sessions.id = ?1"))?;
-            let mut rows = statement.query([id.to_string()])?;
-            match rows.next()? {
-                Some(row) => read(row),
-                None => Err(Error::Gone),
-            }
-        })
-        .await
+        self.read(move |connection| load(connection, id)).await
     }
 
     /// Newest last, as people read lists in a terminal.
-    pub async fn sessions(&self, filter: Filter) -> Result<Vec<Session>> {
-        self.read(move |connection| {
-            let statuses: Vec<&str> = filter.statuses.iter().map(|status| status.as_str()).collect();
-            let statuses = serde_json::to_string(&statuses).map_err(|error| Error::Broken(error.to_string()))?;
-            let oldest = if filter.all || !filter.statuses.is_empty() { i64::MIN } else { micros(jiff::Timestamp::now()) - RECENT_MICROS };
-            let limit = filter.limit.map_or(-1, i64::from);
-            let mut statement = connection.prepare_cached(&format!(
-                "{SELECT}
-                 WHERE (?1 = '[]' OR status IN (SELECT value FROM json_each(?1)))
-                 AND (status IN ('queued', 'active', 'paused') OR ended_at IS NULL OR ended_at > ?2)
-                 ORDER BY sessions.created_at DESC, sessions.id DESC LIMIT ?3"
-            ))?;
-            let mut rows = statement.query(params![statuses, oldest, limit])?;
-            let mut sessions = Vec::new();
-            while let Some(row) = rows.next()? {
-                sessions.push(read(row)?);
-            }
-            sessions.reverse();
-            Ok(sessions)
-        })
-        .await
+    pub async fn sessions(&self, filter: Filter) -> Result<Arc<Vec<Session>>> {
+        // counted before reading: a commit in between makes the copy old, never wrong
+        let at = self.commits.load(Ordering::Acquire);
+        if let Some(listed) = self.listed.lock().unwrap_or_else(PoisonError::into_inner).as_ref()
+            && listed.at == at
+            && listed.filter == filter
+        {
+            return Ok(Arc::clone(&listed.sessions));
+        }
+        let wanted = filter.clone();
+        let sessions = Arc::new(self.read(move |connection| list(connection, &wanted)).await?);
+        let listed = super::Listed { at, filter, sessions: Arc::clone(&sessions) };
+        *self.listed.lock().unwrap_or_else(PoisonError::into_inner) = Some(listed);
+        Ok(sessions)
     }
 
     pub async fn earlier_sessions(&self, session: SessionId) -> Result<Vec<SessionId>> {
@@ -81,6 +69,35 @@ impl StoreHandle {
         })
         .await
     }
+}
+
+pub(super) fn load(connection: &Connection, id: SessionId) -> Result<Session> {
+    let mut statement = connection.prepare_cached(&format!("{SELECT} WHERE sessions.id = ?1"))?;
+    let mut rows = statement.query([id.to_string()])?;
+    match rows.next()? {
+        Some(row) => read(row),
+        None => Err(Error::Gone),
+    }
+}
+
+fn list(connection: &Connection, filter: &Filter) -> Result<Vec<Session>> {
+    let statuses: Vec<&str> = filter.statuses.iter().map(|status| status.as_str()).collect();
+    let statuses = serde_json::to_string(&statuses).map_err(|error| Error::Broken(error.to_string()))?;
+    let oldest = if filter.all || !filter.statuses.is_empty() { i64::MIN } else { micros(jiff::Timestamp::now()) - RECENT_MICROS };
+    let limit = filter.limit.map_or(-1, i64::from);
+    let mut statement = connection.prepare_cached(&format!(
+        "{SELECT}
+         WHERE (?1 = '[]' OR status IN (SELECT value FROM json_each(?1)))
+         AND (status IN ('queued', 'active', 'paused') OR ended_at IS NULL OR ended_at > ?2)
+         ORDER BY sessions.created_at DESC, sessions.id DESC LIMIT ?3"
+    ))?;
+    let mut rows = statement.query(params![statuses, oldest, limit])?;
+    let mut sessions = Vec::new();
+    while let Some(row) = rows.next()? {
+        sessions.push(read(row)?);
+    }
+    sessions.reverse();
+    Ok(sessions)
 }
 
 fn read(row: &Row<'_>) -> Result<Session> {
