@@ -6,7 +6,7 @@ use ratatui::style::{Color, Modifier, Style};
 use ratatui::text::{Line, Span};
 use ratatui::widgets::{Block, Cell, Clear, Paragraph, Row, Table, TableState};
 use shared::session::Status;
-use shared::text::{count, shell_words, visible};
+use shared::text::{count, fit, shell_words, visible};
 
 use crate::app::{App, Message, Overlay};
 use crate::cli::{ago, mark, short_path, status_words};
@@ -15,6 +15,9 @@ pub struct Surroundings {
     pub now: jiff::Timestamp,
     pub home: Option<String>,
 }
+
+/// Columns of a name; longer ones are cut with an ellipsis.
+const MAX_NAME: usize = 24;
 
 const KEYS: &[(&str, &str)] = &[
     ("enter", "attach (ctrl-b d comes back)"),
@@ -81,7 +84,7 @@ fn list(app: &App, around: &Surroundings, frame: &mut Frame<'_>, area: Rect) {
     let rows = app.sessions.iter().map(|session| {
         let mut cells = vec![
             Cell::new(Span::styled(mark(session.status).to_string(), colour(session.status))),
-            Cell::new(visible(&session.name)),
+            Cell::new(fit(&visible(&session.name), MAX_NAME)),
             Cell::new(Span::styled(status_words(session), colour(session.status))),
             Cell::new(ago(session.last_activity_at, around.now)),
         ];
@@ -94,7 +97,7 @@ fn list(app: &App, around: &Surroundings, frame: &mut Frame<'_>, area: Rect) {
     let names = app.sessions.iter().map(|session| shared::text::columns(&visible(&session.name))).max().unwrap_or(4);
     let mut widths = vec![
         Constraint::Length(1),
-        Constraint::Length(names.clamp(8, 24) as u16),
+        Constraint::Length(names.clamp(8, MAX_NAME) as u16),
         Constraint::Length(if is_narrow { 12 } else { 20 }),
         Constraint::Length(4),
     ];

@@ -62,6 +62,11 @@ impl View {
     /// Moves the window over a larger screen just so far that the cursor is inside.
     fn follow_cursor(&mut self, screen: &Screen, rows: u16) {
         let (size, cursor) = (screen.size(), screen.cursor());
+        if !cursor.visible {
+            // a full-screen program parks a hidden cursor anywhere: its beginning says most
+            self.offset = (0, 0);
+            return;
+        }
         let follow = |offset: u16, at: u16, room: u16, all: u16| {
             let room = room.max(1);
             // The beginning is the best part to see whenever the cursor is in it.
@@ -200,6 +205,10 @@ mod tests {
         watched.feed(b"\x1b[H12\xe4\xb8\xad\x1b[D", &mut Vec::new());
         let second = view.draw(&watched, None);
         assert_eq!(observed(window, &[first, second]).row_text(0), "12中");
+        watched.feed(b"\x1b[5;9H\x1b[?25l", &mut Vec::new());
+        view.invalidate();
+        let third = view.draw(&watched, None);
+        assert_eq!(observed(window, &[third]).row_text(0), "12中", "a hidden cursor is not followed");
     }
 
     #[test]
