@@ -138,7 +138,7 @@ async fn adopt(context: &Context, id: RuntimeId, link: Link, greeting: Greeting)
             launch,
             lease: context.local_lease,
             author: Author::Daemon,
-            runtime: Some(id),
+            runtime: id,
         })
         .await?;
     context.log.warn(&format!("a holder the database did not know is session {} now", started.name));

@@ -10,7 +10,7 @@ use tokio::net::UnixStream;
 
 use crate::poll::{Sink, Source};
 
-use super::wire::{Greeting, INPUT_WINDOW, News, Order, VERSION};
+use super::wire::{Greeting, INPUT_WINDOW, News, Order, Start, VERSION};
 
 #[derive(Debug, thiserror::Error)]
 pub enum LinkError {
@@ -49,6 +49,24 @@ impl Link {
         link.order(&Order::Hello(VERSION)).await?;
         let greeting = link.greeting().await?;
         Ok((link, greeting))
+    }
+
+    /// Tells a new holder what to run, once it can be found by a later daemon.
+    pub async fn start(&mut self, start: Start) -> Result<Greeting, LinkError> {
+        let mut bytes = Vec::new();
+        Order::Start(start).encode(&mut bytes);
+        if bytes.len() > shared::frame::MAX_PAYLOAD {
+            return Err(LinkError::Refused("the command and its environment are larger than 1 MiB".into()));
+        }
+        loop {
+            match self.news().await? {
+                News::Ready => break,
+                News::Refused(why) => return Err(LinkError::Refused(why)),
+                _ => {}
+            }
+        }
+        self.orders.write(&bytes).await.map_err(|_| LinkError::Gone)?;
+        self.greeting().await
     }
 
     /// The holder's first words: where it stands, or why it could not start the program.

@@ -5,7 +5,9 @@ use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::{UnixListener, UnixStream};
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -54,29 +56,52 @@ pub fn run() -> io::Result<()> {
     for signal in [SIGCHLD, SIGTERM] {
         signal_hook::low_level::pipe::register(signal, signal_end.try_clone()?)?;
     }
-    let ignored = std::sync::Arc::new(std::sync::atomic::AtomicBool::new(false));
+    let ignored = Arc::new(AtomicBool::new(false));
     for signal in [SIGHUP, SIGINT, SIGQUIT] {
-        signal_hook::flag::register(signal, std::sync::Arc::clone(&ignored))?;
+        signal_hook::flag::register(signal, Arc::clone(&ignored))?;
     }
-    let asked_to_end = std::sync::Arc::new(std::sync::atomic::AtomicBool::new(false));
-    signal_hook::flag::register(SIGTERM, std::sync::Arc::clone(&asked_to_end))?;
+    let asked_to_end = Arc::new(AtomicBool::new(false));
+    signal_hook::flag::register(SIGTERM, Arc::clone(&asked_to_end))?;
 
-    let start = read_start(&mut link)?;
-    let socket = start.socket.clone();
-    let mut holder = match Holder::start(start, link, signals) {
-        Ok(holder) => holder,
-        Err((mut link, why)) => {
-            let mut bytes = Vec::new();
-            News::Refused(why).encode(&mut bytes);
-            let _ = std::fs::remove_file(&socket);
-            return link.write_all(&bytes);
-        }
+    let Some(socket) = std::env::args_os().nth(2).map(PathBuf::from) else {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "no socket was named"));
     };
-    holder.greet();
-    while holder.turn(&asked_to_end)? {}
-    holder.say_the_rest();
+    let listener = match listen(&socket) {
+        Ok(listener) => listener,
+        Err(error) => return send(&mut link, &News::Refused(format!("the holder's socket: {error}"))),
+    };
+    let outcome = serve(link, listener, signals, &asked_to_end);
     let _ = std::fs::remove_file(&socket);
+    outcome
+}
+
+fn serve(mut link: UnixStream, listener: UnixListener, signals: UnixStream, asked_to_end: &AtomicBool) -> io::Result<()> {
+    send(&mut link, &News::Ready)?;
+    let start = read_start(&mut link)?;
+    let mut holder = match Holder::start(start, listener, signals) {
+        Ok(holder) => holder,
+        Err(why) => return send(&mut link, &News::Refused(why)),
+    };
+    // a daemon that is gone by now is no reason to end: the next one finds us
+    holder.daemon = Peer::new(link).ok();
+    holder.greet();
+    while holder.turn(asked_to_end)? {}
+    holder.say_the_rest();
     Ok(())
+}
+
+fn listen(socket: &Path) -> io::Result<UnixListener> {
+    let _ = std::fs::remove_file(socket);
+    let listener = UnixListener::bind(socket)?;
+    std::fs::set_permissions(socket, PermissionsExt::from_mode(0o600))?;
+    listener.set_nonblocking(true)?;
+    Ok(listener)
+}
+
+fn send(link: &mut UnixStream, news: &News) -> io::Result<()> {
+    let mut bytes = Vec::new();
+    news.encode(&mut bytes);
+    link.write_all(&bytes)
 }
 
 /// The first order must be the start; a daemon that dies before sending it leaves nothing behind.
@@ -188,31 +213,7 @@ struct Holder {
 }
 
 impl Holder {
-    fn start(start: Start, link: UnixStream, signals: UnixStream) -> Result<Self, (UnixStream, String)> {
-        match Self::prepare(start, signals) {
-            Ok(mut holder) => match Peer::new(link) {
-                Ok(peer) => {
-                    holder.daemon = Some(peer);
-                    Ok(holder)
-                }
-                Err(error) => {
-                    tree::signal_group(holder.child, Signal::KILL);
-                    Err((holder.signals, error.to_string()))
-                }
-            },
-            Err(why) => Err((link, why)),
-        }
-    }
-
-    fn prepare(start: Start, signals: UnixStream) -> Result<Self, String> {
-        let _ = std::fs::remove_file(&start.socket);
-        let listener = UnixListener::bind(&start.socket)
-            .and_then(|listener| {
-                std::fs::set_permissions(&start.socket, PermissionsExt::from_mode(0o600))?;
-                listener.set_nonblocking(true)?;
-                Ok(listener)
-            })
-            .map_err(|error| format!("the holder's socket: {error}"))?;
+    fn start(start: Start, listener: UnixListener, signals: UnixStream) -> Result<Self, String> {
         let began_at = jiff::Timestamp::now().as_microsecond();
         let began = Instant::now();
         let recorder = match Writer::create(Path::new(&start.recording), start.runtime.clone(), began_at, start.size, start.max_bytes) {
@@ -244,12 +245,12 @@ impl Holder {
     }
 
     /// Waits for something and deals with it; `false` when everything is over.
-    fn turn(&mut self, asked_to_end: &std::sync::atomic::AtomicBool) -> io::Result<bool> {
+    fn turn(&mut self, asked_to_end: &AtomicBool) -> io::Result<bool> {
         let ready = self.wait()?;
         if ready.signals {
             let mut drain = [0; 64];
             while matches!((&self.signals).read(&mut drain), Ok(n) if n > 0) {}
-            if asked_to_end.swap(false, std::sync::atomic::Ordering::Relaxed) {
+            if asked_to_end.swap(false, Ordering::Relaxed) {
                 self.terminate(SHUTDOWN_GRACE);
             }
         }

@@ -34,6 +34,7 @@ mod kind {
     pub const SUSPENDED: u8 = 68;
     pub const UNRECORDED: u8 = 69;
     pub const TAKEN: u8 = 70;
+    pub const READY: u8 = 71;
 }
 
 /// Everything a holder needs to know; sent once, over a socket, because arguments can be seen by others.
@@ -44,7 +45,6 @@ pub struct Start {
     pub cwd: String,
     pub env: Vec<(String, String)>,
     pub size: Size,
-    pub socket: String,
     pub recording: String,
     pub max_bytes: u64,
 }
@@ -94,6 +94,8 @@ pub enum News {
     Unrecorded(Vec<u8>),
     /// Bytes of input given to the program so far.
     Taken(u64),
+    /// The socket is there: from now on a later daemon can find this holder, so a program may be started.
+    Ready,
     Unknown,
 }
 
@@ -143,6 +145,7 @@ impl News {
             Self::Suspended(why) => frame::encode(kind::SUSPENDED, why.as_bytes(), out),
             Self::Unrecorded(bytes) => frame::encode(kind::UNRECORDED, bytes, out),
             Self::Taken(total) => frame::encode(kind::TAKEN, &total.to_le_bytes(), out),
+            Self::Ready => frame::encode(kind::READY, &[], out),
             Self::Unknown => {}
         }
     }
@@ -160,6 +163,7 @@ impl News {
             kind::SUSPENDED => Some(Self::Suspended(text())),
             kind::UNRECORDED => Some(Self::Unrecorded(body.to_vec())),
             kind::TAKEN => number().map(Self::Taken),
+            kind::READY => Some(Self::Ready),
             _ => None,
         };
         Ok(Some((news.unwrap_or(Self::Unknown), frame.size)))
@@ -192,7 +196,8 @@ mod tests {
             assert_eq!(encoded, bytes, "{order:?}");
             assert_eq!(Order::decode(bytes), Ok(Some((order, bytes.len()))));
         }
-        let news: [(News, &[u8]); 6] = [
+        let news: [(News, &[u8]); 7] = [
+            (News::Ready, &[71, 0, 0, 0, 0]),
             (News::End(513), &[65, 8, 0, 0, 0, 1, 2, 0, 0, 0, 0, 0, 0]),
             (News::Exit(ExitStatus::Code(3)), &[66, 5, 0, 0, 0, 0, 3, 0, 0, 0]),
             (News::Exit(ExitStatus::Signal(9)), &[66, 5, 0, 0, 0, 1, 9, 0, 0, 0]),

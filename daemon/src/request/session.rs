@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use shared::id::RuntimeId;
 use shared::message::{Code, Failure, Filter, Layers, NewSession};
 use shared::name;
 use shared::runtime::Launch;
@@ -61,7 +62,8 @@ const NOT_INHERITED: &[&str] = &[
 
 pub async fn new(context: &Context, new: NewSession) -> Result<Session, Failure> {
     let launch = check(&new)?;
-    let waiting = spawn();
+    let runtime = RuntimeId::new();
+    let holder = spawn(&context.paths.holder_socket(runtime));
     let started = context
         .store
         .start_session(Start {
@@ -73,29 +75,26 @@ pub async fn new(context: &Context, new: NewSession) -> Result<Session, Failure>
             launch: launch.clone(),
             lease: context.local_lease,
             author: AUTHOR,
-            runtime: None,
+            runtime,
         })
         .await?;
-    let recording = context.paths.recording(started.runtime);
+    let recording = context.paths.recording(runtime);
     let outcome = async {
         if let Err(error) = files::private_dir(&recording) {
             // the program runs all the same; its runtime says that nothing is recorded
             context.log.warn(&format!("session {}: {error}", started.name));
         }
-        let link = waiting.and_then(|holder| {
-            holder.start(wire::Start {
-                runtime: started.runtime.to_string(),
-                env: environment(context, &new.environment, &launch, &started),
-                argv: launch.argv.clone(),
-                cwd: launch.cwd.clone(),
-                size: launch.size,
-                socket: context.paths.holder_socket(started.runtime).to_string_lossy().into_owned(),
-                recording: recording.to_string_lossy().into_owned(),
-                max_bytes: context.config.recording.max_mib << 20,
-            })
-        });
-        let mut link = link.map_err(LinkError::Io)?;
-        let greeting = link.greeting().await?;
+        let mut link = holder.map_err(LinkError::Io)?;
+        let start = wire::Start {
+            runtime: runtime.to_string(),
+            env: environment(context, &new.environment, &launch, &started),
+            argv: launch.argv.clone(),
+            cwd: launch.cwd.clone(),
+            size: launch.size,
+            recording: recording.to_string_lossy().into_owned(),
+            max_bytes: context.config.recording.max_mib << 20,
+        };
+        let greeting = link.start(start).await?;
         Ok::<_, LinkError>((link, greeting))
     }
     .await;

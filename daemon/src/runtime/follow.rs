@@ -150,7 +150,7 @@ impl Runtime {
             News::Exit(status) => self.exit = Some(status),
             News::Suspended(why) => self.recording_changed(why).await,
             News::Unrecorded(bytes) => self.unrecorded(&bytes).await,
-            News::Taken(_) | News::Greeting(..) | News::Refused(_) | News::Unknown => {}
+            News::Taken(_) | News::Greeting(..) | News::Refused(_) | News::Ready | News::Unknown => {}
         }
     }
 

@@ -22,8 +22,8 @@ pub struct Start {
     pub launch: Launch,
     pub lease: LeaseId,
     pub author: Author,
-    /// Of a holder that is there already; a new one is made up otherwise.
-    pub runtime: Option<RuntimeId>,
+    /// Chosen by whoever starts or found the holder.
+    pub runtime: RuntimeId,
 }
 
 pub struct Started {
@@ -214,7 +214,7 @@ impl Change<'_> {
                 start.lease.to_string()
             ],
         )?;
-        let runtime = start.runtime.unwrap_or_else(RuntimeId::new);
+        let runtime = start.runtime;
         self.sql.execute(
             "INSERT INTO runtimes (id, terminal_id, session_id, launch, is_live, state, created_at)
              SELECT ?1, id, ?2, ?3, 1, ?4, ?5 FROM terminals WHERE thread_id = ?6 AND kind = ?7",
