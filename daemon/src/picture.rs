@@ -17,10 +17,10 @@ const STORE_AFTER_WORK: Duration = Duration::from_millis(20);
 const STORE_AFTER_BYTES: u64 = 16 << 20;
 
 /// Fed in one go: more lets more of a flood be skipped, less keeps other sessions quick.
-const SLICE: std::ops::RangeInclusive<usize> = (8 << 10)..=(64 << 10);
+const SLICE: std::ops::RangeInclusive<usize> = (8 << 10)..=(256 << 10);
 
 /// A slice that takes longer is made smaller.
-const TURN: Duration = Duration::from_micros(300);
+const TURN: Duration = Duration::from_micros(400);
 
 pub struct Picture {
     reader: Reader,

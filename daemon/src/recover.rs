@@ -50,7 +50,7 @@ pub async fn recover(context: &Context) -> store::Result<()> {
 
 async fn reconnect(context: &Context, live: LiveRuntime, link: Link, greeting: Greeting) -> store::Result<()> {
     if matches!(live.state, RuntimeState::Starting) {
-        context.store.runtime_is_running(live.runtime, live.session, greeting.child, greeting.pid).await?;
+        context.store.runtime_is_running(live.runtime, greeting.child, greeting.pid).await?;
     }
     let beginning = Beginning { id: live.runtime, session: live.session, name: live.name, link, greeting };
     context.registry.insert(runtime::begin(context.clone(), beginning));
@@ -141,9 +141,9 @@ async fn adopt(context: &Context, id: RuntimeId, link: Link, greeting: Greeting)
             runtime: id,
         })
         .await?;
-    context.log.warn(&format!("a holder the database did not know is session {} now", started.name));
-    context.store.runtime_is_running(id, started.session, greeting.child, greeting.pid).await?;
-    let beginning = Beginning { id, session: started.session, name: started.name, link, greeting };
+    context.log.warn(&format!("a holder the database did not know is session {} now", started.session.name));
+    context.store.runtime_is_running(id, greeting.child, greeting.pid).await?;
+    let beginning = Beginning { id, session: started.session.id, name: started.session.name, link, greeting };
     context.registry.insert(runtime::begin(context.clone(), beginning));
     Ok(())
 }

@@ -11,6 +11,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use shared::event::Author;
 use shared::id::SessionId;
 use shared::message::{Answer, Code, Failure, Request};
+use shared::runtime::RuntimeState;
 use shared::session::Session;
 use tokio::task::AbortHandle;
 
@@ -161,6 +162,7 @@ fn in_words(session: &Session) -> String {
 
 fn with_live(context: &Context, mut session: Session) -> Session {
     if let Some(handle) = context.registry.get(session.id) {
+        session.runtime_state = Some(RuntimeState::Running { pid: handle.facts.pid });
         session.clients = handle.facts.clients();
         session.size = Some(handle.facts.size());
         if let Some(at) = handle.facts.last_activity() {

@@ -5,7 +5,7 @@ use std::path::Path;
 use shared::id::RuntimeId;
 use shared::message::{Code, Failure, Filter, Layers, NewSession};
 use shared::name;
-use shared::runtime::Launch;
+use shared::runtime::{Launch, RuntimeState};
 use shared::screen::Size;
 use shared::session::Session;
 
@@ -82,7 +82,7 @@ pub async fn new(context: &Context, new: NewSession) -> Result<Session, Failure>
     let outcome = async {
         if let Err(error) = files::private_dir(&recording) {
             // the program runs all the same; its runtime says that nothing is recorded
-            context.log.warn(&format!("session {}: {error}", started.name));
+            context.log.warn(&format!("session {}: {error}", started.session.name));
         }
         let mut link = holder.map_err(LinkError::Io)?;
         let start = wire::Start {
@@ -101,19 +101,25 @@ pub async fn new(context: &Context, new: NewSession) -> Result<Session, Failure>
     match outcome {
         Ok((link, greeting)) => {
             let (pid, holder_pid) = (greeting.child, greeting.pid);
-            let beginning = Beginning { id: started.runtime, session: started.session, name: started.name, link, greeting };
-            context.registry.insert(runtime::begin(context.clone(), beginning));
-            let session = context.store.runtime_is_running(started.runtime, started.session, pid, holder_pid).await?;
-            Ok(with_live(context, session))
+            let name = started.session.name.clone();
+            context
+                .registry
+                .insert(runtime::begin(context.clone(), Beginning { id: runtime, session: started.session.id, name, link, greeting }));
+            // it runs, which the registry knows; that a later daemon finds it does not depend on this row
+            let store = context.store.clone();
+            tokio::spawn(async move {
+                let _ = store.runtime_is_running(runtime, pid, holder_pid).await;
+            });
+            Ok(with_live(context, started.session))
         }
         Err(error) => {
             let why = match error {
                 LinkError::Gone => "the holder ended before it could start the program".to_owned(),
                 other => other.to_string(),
             };
-            let (state, ending, facts) = lifecycle::settle(&End::Refused(why.clone()), started.session, jiff::Timestamp::now());
-            context.store.runtime_has_ended(started.runtime, started.session, state, ending, facts).await?;
-            Err(Failure::failed(format!("{why}; session {} is failed", started.name)))
+            let (state, ending, facts) = lifecycle::settle(&End::Refused(why.clone()), started.session.id, jiff::Timestamp::now());
+            context.store.runtime_has_ended(runtime, started.session.id, state, ending, facts).await?;
+            Err(Failure::failed(format!("{why}; session {} is failed", started.session.name)))
         }
     }
 }
@@ -175,8 +181,8 @@ fn environment(
         ("TERM_PROGRAM", "sessions-tui".to_owned()),
         ("TERM_PROGRAM_VERSION", shared::VERSION.to_owned()),
         ("PWD", launch.cwd.clone()),
-        ("SESSIONS_SESSION", started.session.to_string()),
-        ("SESSIONS_THREAD", started.name.clone()),
+        ("SESSIONS_SESSION", started.session.id.to_string()),
+        ("SESSIONS_THREAD", started.session.name.clone()),
         ("SESSIONS_RUNTIME", started.runtime.to_string()),
         ("SESSIONS_SOCKET", context.paths.socket().to_string_lossy().into_owned()),
     ];
@@ -208,6 +214,8 @@ pub async fn show(context: &Context, name: String) -> Result<Layers, Failure> {
         runtime.recording.bytes = recording::disk_bytes(&dir);
         runtime.recording.start = recording::segments(&dir).ok().and_then(|starts| starts.first().copied()).unwrap_or(0);
         if let Some(handle) = context.registry.get(session.id).filter(|handle| handle.id == runtime.id) {
+            runtime.state = RuntimeState::Running { pid: handle.facts.pid };
+            runtime.holder_pid = Some(handle.facts.holder_pid);
             runtime.recording.end = handle.facts.end();
             runtime.recording.suspended = handle.facts.suspended();
         } else {

@@ -16,6 +16,8 @@ use crate::holder::wire::Greeting;
 
 /// Numbers that change often and are only looked at.
 pub struct Facts {
+    pub pid: u32,
+    pub holder_pid: u32,
     last_activity: AtomicI64,
     clients: AtomicU32,
     size: AtomicU32,
@@ -26,6 +28,8 @@ pub struct Facts {
 impl Facts {
     pub(super) fn new(greeting: &Greeting) -> Self {
         let facts = Self {
+            pid: greeting.child,
+            holder_pid: greeting.pid,
             last_activity: AtomicI64::new(0),
             clients: AtomicU32::new(0),
             size: AtomicU32::new(0),

@@ -27,8 +27,8 @@ pub struct Start {
 }
 
 pub struct Started {
-    pub session: SessionId,
-    pub name: String,
+    /// As it was stored: not running yet.
+    pub session: Session,
     pub runtime: RuntimeId,
 }
 
@@ -49,8 +49,7 @@ impl StoreHandle {
         self.write(Durability::Power, move |change| change.start_session(start)).await
     }
 
-    /// The program runs; gives its session as it is now.
-    pub async fn runtime_is_running(&self, runtime: RuntimeId, session: SessionId, pid: u32, holder_pid: u32) -> Result<Session> {
+    pub async fn runtime_is_running(&self, runtime: RuntimeId, pid: u32, holder_pid: u32) -> Result<()> {
         let state = RuntimeState::Running { pid };
         self.write(Durability::Process, move |change| {
             change.sql.prepare_cached("UPDATE runtimes SET state = ?1, holder_pid = ?2 WHERE id = ?3 AND is_live")?.execute(params![
@@ -58,7 +57,7 @@ impl StoreHandle {
                 holder_pid,
                 runtime.to_string()
             ])?;
-            load(&change.sql, session)
+            Ok(())
         })
         .await
     }
@@ -230,7 +229,7 @@ impl Change<'_> {
         )?;
         let data = json!({"command": launch.argv, "workspace": launch.cwd, "task": start.task});
         self.tell(Fact::new(session, start.author, "start", data))?;
-        Ok(Started { session, name, runtime })
+        Ok(Started { session: load(&self.sql, session)?, runtime })
     }
 
     fn refuse_if_live(&mut self, thread: ThreadId, name: &str) -> Result<()> {
