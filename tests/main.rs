@@ -3,11 +3,14 @@
 
 mod support;
 
+mod attach;
 mod bad_input;
 mod children;
 mod commands;
+mod crash;
 mod first_run;
 mod idle;
+mod queries;
 mod recording;
 mod screen;
 mod screen_restart;

@@ -27,7 +27,7 @@ pub async fn serve(context: Context, stream: Stream) {
     let stream = Arc::new(stream);
     let outbox = Arc::new(Outbox::default());
     let caller = Arc::new(Caller::new(Arc::clone(&outbox)));
-    let writer = tokio::spawn(write(Arc::clone(&stream), Arc::clone(&caller)));
+    let mut writer = tokio::spawn(write(Arc::clone(&stream), Arc::clone(&caller)));
     let mut reading = Reading {
         context: Arc::clone(&context),
         stream,
@@ -49,7 +49,9 @@ pub async fn serve(context: Context, stream: Stream) {
     caller.leave().await;
     outbox.close();
     // a client that does not read its farewell is not waited for long
-    let _ = tokio::time::timeout(Duration::from_secs(2), writer).await;
+    if tokio::time::timeout(Duration::from_secs(2), &mut writer).await.is_err() {
+        writer.abort();
+    }
     context.clients.fetch_sub(1, Ordering::Relaxed);
 }
 
@@ -114,6 +116,7 @@ impl Reading {
                         let (context, caller, outbox) = (Arc::clone(&self.context), Arc::clone(&self.caller), Arc::clone(&self.outbox));
                         // what follows an attach is about it, so that one is answered before anything else is read
                         let in_order = request::is_in_order(&call.request);
+                        let only_waits = request::only_waits(&call.request);
                         let work = async move {
                             let id = call.id;
                             match request::perform(&context, &caller, id, call.request).await {
@@ -126,7 +129,16 @@ impl Reading {
                         };
                         if in_order {
                             work.await;
+                        } else if only_waits {
+                            let client = Arc::clone(&self.outbox);
+                            tokio::spawn(async move {
+                                tokio::select! {
+                                    () = work => {}
+                                    () = client.closed() => {}
+                                }
+                            });
                         } else {
+                            // goes on to its end even if the client does not wait for it
                             tokio::spawn(work);
                         }
                     }

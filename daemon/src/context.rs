@@ -24,6 +24,8 @@ pub struct World {
     pub started_at: jiff::Timestamp,
     pub clients: AtomicU32,
     pub warnings: Vec<String>,
+    /// The limit on open files that programs get.
+    pub open_files: Option<u64>,
     /// Set once, to end the daemon.
     pub stop: watch::Sender<Stop>,
 }

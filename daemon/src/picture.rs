@@ -22,6 +22,9 @@ const SLICE: std::ops::RangeInclusive<usize> = (8 << 10)..=(256 << 10);
 /// A slice that takes longer is made smaller.
 const TURN: Duration = Duration::from_micros(400);
 
+/// Lines of scrollback at most: an answer that fits into one message and into memory.
+const MAX_SCROLLBACK: usize = 20_000;
+
 pub struct Picture {
     reader: Reader,
     dir: PathBuf,
@@ -168,9 +171,8 @@ impl Picture {
         self.reader.rest();
     }
 
-    /// The screen as text, with the last lines that scrolled away before it.
-    pub async fn shot(&mut self, until: Offset, scrollback: u32) -> ScreenShot {
-        let scrolled = if scrollback == 0 { Vec::new() } else { scrolled_away(&self.dir, until, scrollback as usize).await };
+    /// The screen as text.
+    pub async fn shot(&mut self, until: Offset) -> ScreenShot {
         let screen = self.catch_up(until).await;
         let cursor = screen.cursor();
         let size = screen.size();
@@ -180,10 +182,7 @@ impl Picture {
             cursor_visible: cursor.visible,
             alternate: screen.is_alternate(),
             title: screen.title().to_owned(),
-            scrollback: scrolled
-                .into_iter()
-                .map(|line| Line { text: line.text, ansi: String::from_utf8_lossy(&line.ansi).into_owned(), wrapped: line.wrapped })
-                .collect(),
+            scrollback: Vec::new(),
             rows: (0..size.rows)
                 .map(|row| Line {
                     text: screen.row_text(row),
@@ -196,7 +195,18 @@ impl Picture {
 }
 
 /// The last `wanted` lines that left the top of the screen before `until`, read back from the recording.
-async fn scrolled_away(dir: &Path, until: Offset, wanted: usize) -> Vec<ScrolledLine> {
+pub async fn scrolled_away(dir: &Path, until: Offset, wanted: usize) -> Vec<Line> {
+    let lines = read_back(dir, until, wanted.min(MAX_SCROLLBACK)).await;
+    lines
+        .into_iter()
+        .map(|line| Line { text: line.text, ansi: String::from_utf8_lossy(&line.ansi).into_owned(), wrapped: line.wrapped })
+        .collect()
+}
+
+async fn read_back(dir: &Path, until: Offset, wanted: usize) -> Vec<ScrolledLine> {
+    if wanted == 0 {
+        return Vec::new();
+    }
     // a line is rarely longer than this; too little is tried again from further back
     let mut span = (wanted as u64 * 200).max(64 << 10);
     loop {

@@ -19,7 +19,7 @@ use shared::screen::Size;
 
 pub use append::Writer;
 pub use keys::{append_keyframe, last_keyframe};
-pub use read::{ReadError, Reader, cut_torn_tail};
+pub use read::{ReadError, Reader, cut_torn_tail, tail};
 
 /// Raised when an older reader could misread a newer recording.
 const FORMAT: u32 = 1;

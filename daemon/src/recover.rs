@@ -20,6 +20,9 @@ use crate::store::{self, LiveRuntime, Start};
 /// A holder answers a hello at once; one that is stopped or stuck must not keep the daemon from starting.
 const GREETING_PATIENCE: Duration = Duration::from_secs(2);
 
+/// Between two tries to reach a holder that did not answer.
+const TRY_AGAIN: Duration = Duration::from_secs(1);
+
 /// What a lost holder left running gets this long to end by itself.
 const ORPHAN_GRACE: Duration = Duration::from_secs(2);
 
@@ -38,14 +41,59 @@ pub async fn recover(context: &Context) -> store::Result<()> {
     while let Some(Ok((runtime, outcome))) = reaching.join_next().await {
         match outcome {
             Ok(Ok((link, greeting))) => reconnect(context, runtime, link, greeting).await?,
-            Ok(Err(LinkError::Newer(_))) | Err(_) => {
-                // alive, but not to be driven by us: left alone, and said
-                context.log.warn(&format!("session {}: its holder does not answer; it was left as it is", runtime.name));
+            Ok(Err(error)) if is_gone(context, &runtime, &error) => {
+                if let Err(error) = settle_lost(context, runtime.clone()).await {
+                    context.log.warn(&format!("session {}: {error}", runtime.name));
+                    keep_trying(context, runtime);
+                }
             }
-            Ok(Err(_)) => settle_lost(context, runtime).await?,
+            Ok(Err(LinkError::Newer(version))) => {
+                context.log.warn(&format!(
+                    "session {}: its holder speaks version {version}: upgrade sessions-tui; it was left as it is",
+                    runtime.name
+                ));
+            }
+            // alive as far as anybody knows: stopped, stuck, or out of our reach for the moment
+            Ok(Err(_)) | Err(_) => keep_trying(context, runtime),
         }
     }
     adopt_unknown(context, &known).await
+}
+
+/// Whether a holder that cannot be reached is dead. When in doubt it is not: work must not be given up for a passing error.
+fn is_gone(context: &Context, live: &LiveRuntime, error: &LinkError) -> bool {
+    let unreachable = match error {
+        LinkError::Gone => true,
+        LinkError::Io(error) => matches!(error.kind(), std::io::ErrorKind::ConnectionRefused | std::io::ErrorKind::NotFound),
+        LinkError::Newer(_) | LinkError::Refused(_) => false,
+    };
+    let socket = context.paths.holder_socket(live.runtime);
+    let is_running = live.holder_pid.is_some_and(|pid| {
+        std::fs::read(format!("/proc/{pid}/cmdline"))
+            .is_ok_and(|line| line.split(|byte| *byte == 0).any(|word| word == socket.as_os_str().as_encoded_bytes()))
+    });
+    unreachable && !is_running
+}
+
+/// A holder that does not answer is asked again until it does, or is gone.
+fn keep_trying(context: &Context, live: LiveRuntime) {
+    context.log.warn(&format!("session {}: its holder does not answer; it is tried again", live.name));
+    let context = context.clone();
+    tokio::spawn(async move {
+        let socket = context.paths.holder_socket(live.runtime);
+        loop {
+            tokio::time::sleep(TRY_AGAIN).await;
+            let outcome = match tokio::time::timeout(GREETING_PATIENCE, Link::connect(&socket)).await {
+                Ok(Ok((link, greeting))) => reconnect(&context, live.clone(), link, greeting).await,
+                Ok(Err(error)) if is_gone(&context, &live, &error) => settle_lost(&context, live.clone()).await,
+                _ => continue,
+            };
+            match outcome {
+                Ok(()) => return,
+                Err(error) => context.log.warn(&format!("session {}: {error}", live.name)),
+            }
+        }
+    });
 }
 
 async fn reconnect(context: &Context, live: LiveRuntime, link: Link, greeting: Greeting) -> store::Result<()> {
@@ -59,7 +107,7 @@ async fn reconnect(context: &Context, live: LiveRuntime, link: Link, greeting: G
 
 async fn settle_lost(context: &Context, live: LiveRuntime) -> store::Result<()> {
     let dir = context.paths.recording(live.runtime);
-    let tail = recording::cut_torn_tail(&dir).unwrap_or_default();
+    let tail = recording::cut_torn_tail(&dir).map_err(|error| store::Error::Broken(format!("its recording cannot be read: {error}")))?;
     if tail.torn > 0 {
         context.log.warn(&format!("session {}: {} bytes at the end of its recording were not whole and were cut", live.name, tail.torn));
     }

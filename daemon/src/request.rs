@@ -79,20 +79,27 @@ impl Caller {
         }
     }
 
-    /// The connection is over.
-    pub async fn leave(&self) {
+    /// The attachment is over. Gives whether the client's terminal was in its alternate screen, if it was attached.
+    pub async fn leave(&self) -> Option<bool> {
         let attachment = self.attachment.lock().unwrap_or_else(PoisonError::into_inner).take();
-        if let Some((handle, client)) = attachment {
-            handle.detach(client).await;
-        }
+        let in_alternate = match attachment {
+            Some((handle, client)) => handle.detach(client).await,
+            None => None,
+        };
         // with its reader; what is queued for it goes nowhere
         self.terminal.lock().unwrap_or_else(PoisonError::into_inner).take();
+        in_alternate
     }
 }
 
 /// Whether the next thing the client says only makes sense after this one.
 pub fn is_in_order(request: &Request) -> bool {
     matches!(request, Request::Attach(_) | Request::Resize { .. } | Request::TakeControl | Request::KeyHelp | Request::Leave)
+}
+
+/// Whether a request only waits, so that it is of no use once the client has gone.
+pub fn only_waits(request: &Request) -> bool {
+    matches!(request, Request::Wait { .. })
 }
 
 /// Carries a request out; `None` when it has sent its own answer.
@@ -148,7 +155,13 @@ async fn find_live(context: &Context, name: String, verb: &str) -> Result<(Sessi
     let session = find(context, name).await?;
     match context.registry.get(session.id) {
         Some(handle) => Ok((session, handle)),
-        None => Err(Failure::new(Code::Status, format!("cannot {verb}: session {} is {}", session.name, in_words(&session)))),
+        None if session.status.has_ended() => {
+            Err(Failure::new(Code::Status, format!("cannot {verb}: session {} is {}", session.name, in_words(&session))))
+        }
+        None => Err(Failure::failed(format!(
+            "cannot {verb}: the holder of session {} does not answer; it is tried again every second",
+            session.name
+        ))),
     }
 }
 

@@ -32,11 +32,11 @@ enum Ask {
     Attach {
         outbox: Arc<Outbox>,
         window: Size,
-        read_only: bool,
+        joins: Joins,
         prefix: Prefix,
         answer: oneshot::Sender<(ClientId, bool)>,
     },
-    Detach(ClientId),
+    Detach(ClientId, oneshot::Sender<Option<bool>>),
     DetachAll(oneshot::Sender<usize>),
     Input {
         from: Typist,
@@ -46,10 +46,7 @@ enum Ask {
     Resize(ClientId, Size),
     TakeControl(ClientId),
     KeyHelp(ClientId),
-    Shot {
-        scrollback: u32,
-        answer: oneshot::Sender<ScreenShot>,
-    },
+    Shot(oneshot::Sender<(ScreenShot, Offset)>),
     WaitText {
         pattern: regex::Regex,
         found: oneshot::Sender<()>,
@@ -63,6 +60,15 @@ enum Ask {
 }
 
 pub type ClientId = u64;
+
+/// What a client wants to be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Joins {
+    InControl,
+    /// May take control later.
+    Watching,
+    ReadOnly,
+}
 
 /// Where input comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -153,6 +159,8 @@ struct Runtime {
     scanner: Scanner,
     picture: Picture,
     size: Size,
+    /// What was asked for last; the recording tells when it is true.
+    ordered_size: Size,
 
     clients: Vec<Client>,
     next_client: ClientId,
@@ -209,6 +217,7 @@ pub fn begin(context: Context, beginning: Beginning) -> RuntimeHandle {
         scanner: Scanner::new(),
         picture: Picture::open(&dir, greeting.size, greeting.end),
         size: greeting.size,
+        ordered_size: greeting.size,
         clients: Vec::new(),
         next_client: 1,
         control: None,

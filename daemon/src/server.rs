@@ -55,9 +55,9 @@ pub async fn run(paths: Paths, config: Config, warnings: Vec<String>, ready: imp
     if let Some(parent) = paths.socket().parent() {
         files::private_dir(parent)?;
     }
-    raise_file_limit();
+    let open_files = raise_file_limit();
     let log = Log::open(&paths.log());
-    let context = open_world(paths, config, log, warnings).await?;
+    let context = open_world(paths, config, log, warnings, open_files).await?;
     recover::recover(&context).await?;
     let listener = listen(&context.paths.socket())?;
     point_to_socket(&context.paths)?;
@@ -97,14 +97,21 @@ fn lock(paths: &Paths) -> Result<File, StartError> {
     }
 }
 
-/// A descriptor or two for each session adds up; programs get their own limit back.
-fn raise_file_limit() {
+/// A descriptor or two for each session adds up. Gives the limit of before, which programs get.
+fn raise_file_limit() -> Option<u64> {
     use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
     let limit = getrlimit(Resource::Nofile);
     let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, maximum: limit.maximum });
+    limit.current
 }
 
-async fn open_world(paths: Paths, config: Config, log: Log, mut warnings: Vec<String>) -> Result<Context, StartError> {
+async fn open_world(
+    paths: Paths,
+    config: Config,
+    log: Log,
+    mut warnings: Vec<String>,
+    open_files: Option<u64>,
+) -> Result<Context, StartError> {
     let opened = store::open(&paths.database())?;
     if let Some(aside) = opened.set_aside {
         let text = format!(
@@ -126,6 +133,7 @@ async fn open_world(paths: Paths, config: Config, log: Log, mut warnings: Vec<St
         started_at: jiff::Timestamp::now(),
         clients: AtomicU32::new(0),
         warnings,
+        open_files,
         stop: watch::Sender::new(Stop::No),
     }))
 }

@@ -21,7 +21,7 @@ pub fn open(name: &TtyName) -> io::Result<Tty> {
     let file = File::from(rustix::fs::open(&name.path, flags, Mode::empty())?);
     let meta = file.metadata()?;
     let is_the_one = meta.file_type().is_char_device()
-        && meta.rdev() == name.device
+        && (meta.rdev(), meta.dev(), meta.ino()) == (name.device, name.filesystem, name.inode)
         && meta.uid() == rustix::process::geteuid().as_raw()
         && rustix::termios::isatty(&file);
     if !is_the_one {

@@ -133,9 +133,9 @@ pub struct NewSession {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Filter {
-    /// Empty: those that have not ended, and those that ended within the last day.
+    /// Empty: those that have not ended, and those that ended within the last day; of each thread the latest.
     pub statuses: Vec<Status>,
-    /// Every one, however long ago it ended.
+    /// Every one, however long ago it ended, also those that were followed by another.
     pub all: bool,
     pub limit: Option<u32>,
 }
@@ -163,6 +163,11 @@ pub struct Attach {
     pub size: Size,
     #[serde(default)]
     pub read_only: bool,
+    /// Comes back after a crash and had no control before: does not take it now.
+    #[serde(default)]
+    pub watching: bool,
+    /// The session this client itself runs in: it must not be attached to its own output.
+    pub inside: Option<SessionId>,
     /// The client's prefix key.
     #[serde(default)]
     pub prefix: Prefix,
@@ -175,6 +180,9 @@ pub struct Attach {
 pub struct TtyName {
     pub path: String,
     pub device: u64,
+    /// Where its name is: another container's terminals have the same numbers, but not the same file system.
+    pub filesystem: u64,
+    pub inode: u64,
 }
 
 /// The answer to a call: `{"id":1,"ok":…}` or `{"id":1,"failure":…}`. What is in it is written and read only once.
@@ -252,8 +260,16 @@ pub enum Push {
     CaughtUp {
         seq: Seq,
     },
-    /// The attachment is over.
-    Detached(Detached),
+    /// The attachment is over; whether the client's terminal was left in its alternate screen.
+    Detached {
+        #[serde(flatten)]
+        why: Detached,
+        alternate: Option<bool>,
+    },
+    /// The attached client has control now, or has lost it.
+    Control {
+        held: bool,
+    },
     /// The daemon ends; with `restart` another one follows at once.
     Stopping {
         restart: bool,

@@ -8,6 +8,13 @@ use serde::{Deserialize, Serialize};
 use crate::id::{Offset, RuntimeId, TerminalId};
 use crate::screen::Size;
 
+/// Variables that say which session a program belongs to. Daemons and holders must not have them.
+pub const MARKS: [&str; 3] = ["SESSIONS_RUNTIME", "SESSIONS_SESSION", "SESSIONS_THREAD"];
+
+/// Carried by daemons and holders, whoever started them: they are nobody's children, also when a command inside a session
+/// started the daemon and the kernel says otherwise.
+pub const ROLE: &str = "SESSIONS_ROLE";
+
 /// How a program ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

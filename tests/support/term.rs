@@ -148,11 +148,6 @@ impl Term {
         }
     }
 
-    #[track_caller]
-    pub fn wait_for_bytes(&self, bytes: &[u8]) {
-        wait_for(&format!("the bytes {:?}", String::from_utf8_lossy(bytes)), || contains(&self.seen.state().bytes, bytes).then_some(()));
-    }
-
     pub fn resize(&self, cols: u16, rows: u16) {
         let size = Size { cols, rows };
         self.seen.state().screen.resize(size);
@@ -262,8 +257,9 @@ fn set_size(master: &OwnedFd, size: Size) {
     tcsetwinsize(master, size).expect("takes the size");
 }
 
+/// The dots that fill a window larger than what it shows are no text.
 fn text_of(screen: &Screen) -> String {
-    let rows: Vec<String> = (0..screen.size().rows).map(|row| screen.row_text(row)).collect();
+    let rows: Vec<String> = (0..screen.size().rows).map(|row| screen.row_text(row).trim_end_matches([' ', '·']).to_owned()).collect();
     rows.join("\n").trim_end_matches('\n').to_owned()
 }
 

@@ -59,19 +59,6 @@ impl Wire {
         }
     }
 
-    /// The next frame: its kind and payload; `None` when the other side has closed.
-    pub fn frame(&mut self) -> Option<(u8, Vec<u8>)> {
-        loop {
-            if let Some(size) = frame_size(&self.arrived) {
-                let frame: Vec<u8> = self.arrived.drain(..size).collect();
-                return Some((frame[0], frame[5..].to_vec()));
-            }
-            if !self.receive() {
-                return None;
-            }
-        }
-    }
-
     /// A call and its answer.
     #[track_caller]
     pub fn call(&mut self, id: u64, mut request: Value) -> Value {

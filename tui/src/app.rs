@@ -67,6 +67,8 @@ impl App {
     fn show(&mut self, sessions: Vec<Session>) {
         let before = self.selection().map(|session| session.id);
         self.sessions = sessions;
+        // those that run first, in their order; then those that ended, the latest first
+        self.sessions.sort_by_key(|session| (session.status.has_ended(), session.ended_at.map(|at| -at.as_microsecond())));
         self.has_loaded = true;
         let same = before.and_then(|id| self.sessions.iter().position(|session| session.id == id));
         self.selected = same.unwrap_or(self.selected).min(self.sessions.len().saturating_sub(1));
@@ -212,5 +214,16 @@ pub mod tests {
         assert_eq!(app.selection().map(|s| s.name.as_str()), Some("b"));
         app.update(Event::Sessions(vec![]));
         assert_eq!(press(&mut app, KeyCode::Enter), vec![]);
+    }
+
+    #[test]
+    fn those_that_run_come_first() {
+        let mut app = App::default();
+        let (mut old, mut new) = (session("old", Status::Failed), session("new", Status::Completed));
+        old.ended_at = Some(jiff::Timestamp::UNIX_EPOCH);
+        new.ended_at = Some(jiff::Timestamp::from_second(9).expect("a time"));
+        app.update(Event::Sessions(vec![old, session("one", Status::Active), new, session("two", Status::Paused)]));
+        let names: Vec<&str> = app.sessions.iter().map(|session| session.name.as_str()).collect();
+        assert_eq!(names, ["one", "two", "new", "old"]);
     }
 }

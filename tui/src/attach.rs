@@ -1,6 +1,7 @@
 //! The pass-through terminal: the user's terminal becomes the session's until they leave.
 
 use std::io;
+use std::time::{Duration, Instant};
 
 use shared::config::Prefix;
 use shared::keys::{Action, PrefixKeys};
@@ -10,10 +11,18 @@ use tokio::signal::unix::{SignalKind, signal};
 
 use crate::client::{Client, Incoming};
 use crate::connect;
+use crate::environment;
 use crate::tty::{self, Tty};
 
 /// Output waiting for a slow terminal; above it the daemon is left to skip ahead.
 const MAX_WAITING: usize = 128 << 10;
+
+/// A daemon that lives gives the terminal back at once.
+const LEAVE_PATIENCE: Duration = Duration::from_secs(1);
+
+/// A daemon that dies this often within this time is not started once more.
+const MAX_CRASHES: usize = 5;
+const CRASH_WINDOW: Duration = Duration::from_secs(10);
 
 /// How an attachment ended, in words for the last line.
 #[derive(Debug, PartialEq, Eq)]
@@ -38,7 +47,9 @@ pub async fn attach(paths: &Paths, mut client: Client, wish: &Wish) -> Result<Le
     }
     let broken = |error: io::Error| Failure::failed(format!("the terminal: {error}"));
     let tty = Tty::raw().map_err(broken)?;
-    let mut session = Session { tty, keys: PrefixKeys::new(wish.prefix), waiting: Vec::new(), name: wish.name.clone() };
+    let mut session =
+        Session { tty, keys: PrefixKeys::new(wish.prefix), waiting: Vec::new(), name: wish.name.clone(), was_watching: false };
+    let mut crashes: Vec<Instant> = Vec::new();
     loop {
         match session.follow(&mut client, wish).await {
             Ok(End::Left(left)) => return Ok(left),
@@ -46,7 +57,13 @@ pub async fn attach(paths: &Paths, mut client: Client, wish: &Wish) -> Result<Le
             Ok(End::DaemonRestarts) => {}
             Err(Trouble::Terminal(error)) => return Err(broken(error)),
             // the daemon died under us: it is started again, and we are back on the same screen
-            Err(Trouble::Daemon(_)) => {}
+            Err(Trouble::Daemon(_)) => {
+                crashes.retain(|at| at.elapsed() < CRASH_WINDOW);
+                crashes.push(Instant::now());
+                if crashes.len() > MAX_CRASHES {
+                    return Err(connect::no_daemon(format!("the daemon dies again and again: see {}", paths.log().display())));
+                }
+            }
         }
         client = connect::connect(paths).await?;
     }
@@ -69,6 +86,8 @@ struct Session {
     keys: PrefixKeys,
     waiting: Vec<u8>,
     name: String,
+    /// Somebody else had control when we last heard: coming back after a crash does not change that.
+    was_watching: bool,
 }
 
 impl Session {
@@ -77,7 +96,15 @@ impl Session {
         let mut terminated = signal(SignalKind::terminate()).map_err(Trouble::Terminal)?;
         let mut hung_up = signal(SignalKind::hangup()).map_err(Trouble::Terminal)?;
         let mut size = self.tty.size().map_err(Trouble::Terminal)?;
-        let request = Attach { name: self.name.clone(), size, read_only: wish.read_only, prefix: wish.prefix, tty: tty::name() };
+        let request = Attach {
+            name: self.name.clone(),
+            size,
+            read_only: wish.read_only,
+            watching: self.was_watching,
+            inside: environment::own_session(),
+            prefix: wish.prefix,
+            tty: tty::name(),
+        };
         let call = client.send(Request::Attach(request)).await.map_err(Trouble::Daemon)?;
         self.waiting.clear();
         let mut is_ended = false;
@@ -88,7 +115,9 @@ impl Session {
                 // keys first: a flood must not keep a person from stopping it
                 biased;
                 _ = terminated.recv() => {
-                    leave(client).await;
+                    if let Some(in_alternate) = leave(client).await {
+                        tty::is_in_alternate(in_alternate);
+                    }
                     return Ok(End::Left(Left::Detached(format!("detached from {}: this client was terminated", self.name))));
                 }
                 _ = hung_up.recv() => {
@@ -134,11 +163,15 @@ impl Session {
                         // a resize or a line of keys that came too late: the push says why
                         let _ = answer;
                     }
-                    Incoming::Push(Push::Detached(why)) => {
+                    Incoming::Push(Push::Detached { why, alternate }) => {
                         self.write_rest().await?;
-                        leave(client).await;
+                        let answered = leave(client).await;
+                        if let Some(in_alternate) = alternate.or(answered) {
+                            tty::is_in_alternate(in_alternate);
+                        }
                         return Ok(End::Left(self.leave(why, is_ended)));
                     }
+                    Incoming::Push(Push::Control { held }) => self.was_watching = !held,
                     Incoming::Push(Push::Stopping { restart: true }) => return Ok(End::DaemonRestarts),
                     Incoming::Push(Push::Stopping { restart: false }) => {
                         return Ok(End::Left(Left::Detached(format!("the daemon was stopped; {} goes on", self.name))));
@@ -170,8 +203,10 @@ impl Session {
 }
 
 /// Waits until the daemon does not write to our terminal any more; a daemon that does not answer is not waited for.
-async fn leave(client: &mut Client) {
-    let _ = tokio::time::timeout(std::time::Duration::from_secs(1), client.call::<()>(Request::Leave)).await;
+/// Gives whether the terminal is in its alternate screen, if the daemon knows.
+async fn leave(client: &mut Client) -> Option<bool> {
+    let call = client.call::<Option<bool>>(Request::Leave);
+    tokio::time::timeout(LEAVE_PATIENCE, call).await.ok()?.ok()?
 }
 
 impl Left {

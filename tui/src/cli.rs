@@ -64,10 +64,15 @@ pub enum Command {
         read_only: bool,
     },
     /// Detach every client from a session
-    Detach { name: String },
+    Detach {
+        /// The session: its name, its id, or the beginning of either
+        name: String,
+    },
     /// Show all layers of a session: thread, session, terminals, runtimes, lease
     Show {
+        /// The session: its name, its id, or the beginning of either
         name: String,
+        /// As JSON
         #[arg(long)]
         json: bool,
     },
@@ -78,10 +83,12 @@ pub enum Command {
     Send(SendArgs),
     /// Print what is on a session's screen
     Screen {
+        /// The session: its name, its id, or the beginning of either
         name: String,
         /// With colours and attributes
         #[arg(long, conflicts_with = "json")]
         ansi: bool,
+        /// As JSON
         #[arg(long)]
         json: bool,
         /// Also this many lines that have scrolled away
@@ -93,6 +100,7 @@ pub enum Command {
         after_help = "Examples:\n  sessions-tui wait build --for exit --timeout 10m\n  sessions-tui wait api --for 'text=Listening on \\d+' --timeout 30s\n  sessions-tui wait api --for quiet=2s"
     )]
     Wait {
+        /// The session: its name, its id, or the beginning of either
         name: String,
         /// exit, quiet (no output for 1s, or quiet=DURATION), text=REGEX on the screen, status=STATUS
         #[arg(long = "for", value_name = "WHAT", value_parser = parse::condition)]
@@ -100,17 +108,33 @@ pub enum Command {
         /// Give up after this long (500ms, 30s, 10m, 1h)
         #[arg(long, value_name = "DURATION", value_parser = parse::duration_ms)]
         timeout: Option<u64>,
+        /// As JSON
         #[arg(long)]
         json: bool,
     },
     /// End a session's program: hang up, then kill what is left after two seconds
-    Kill { name: String },
+    #[command(after_help = "Example:\n  sessions-tui kill api")]
+    Kill {
+        /// The session: its name, its id, or the beginning of either
+        name: String,
+    },
     /// Give a session another name
-    Rename { name: String, new: String },
+    #[command(after_help = "Example:\n  sessions-tui rename api backend")]
+    Rename {
+        /// The session: its name, its id, or the beginning of either
+        name: String,
+        /// Its new name
+        new: String,
+    },
     /// Remove an ended session with its recording
-    Rm { name: String },
+    #[command(after_help = "Example:\n  sessions-tui kill api; sessions-tui rm api")]
+    Rm {
+        /// The session: its name, its id, or the beginning of either
+        name: String,
+    },
     /// What happened: all events, or those of one session
     Events {
+        /// The session; without it, all
         name: Option<String>,
         /// Only events after this number
         #[arg(long, value_name = "SEQ")]
@@ -149,11 +173,14 @@ pub struct NewArgs {
     /// What it is for, in words
     #[arg(long, value_name = "TEXT")]
     task: Option<String>,
-    #[arg(long, hide_short_help = true)]
+    /// What kind of work it is, in a word of yours; kept with the record
+    #[arg(long)]
     mode: Option<String>,
-    #[arg(long, hide_short_help = true)]
+    /// For whom it is; kept with the record
+    #[arg(long)]
     user: Option<String>,
-    #[arg(long, hide_short_help = true)]
+    /// Where it was asked for; kept with the record
+    #[arg(long)]
     channel: Option<String>,
     /// Print the new session as JSON (with -d)
     #[arg(long, requires = "detached")]
@@ -174,12 +201,14 @@ pub struct LsArgs {
     /// At most this many, the newest
     #[arg(long, value_name = "N")]
     limit: Option<u32>,
+    /// As JSON
     #[arg(long)]
     json: bool,
 }
 
 #[derive(Args)]
 pub struct SendArgs {
+    /// The session: its name, its id, or the beginning of either
     name: String,
     /// A key, by name; may be repeated, and comes before the text
     #[arg(long, short, value_name = "KEY", value_parser = keys::parse)]
@@ -215,6 +244,7 @@ pub enum DaemonCommand {
     Restart,
     /// Is it running, and how is it?
     Status {
+        /// As JSON
         #[arg(long)]
         json: bool,
     },

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use serde::de::DeserializeOwned;
 use shared::message::{Code, Failure, Request};
 use shared::paths::Paths;
+use shared::runtime::{MARKS, ROLE};
 
 use crate::client::{Client, FIRST};
 use crate::environment;
@@ -85,6 +86,11 @@ pub async fn start(paths: &Paths) -> Result<Client, Failure> {
     environment::keep_descriptors_to_ourselves();
     let mut command = Command::new(executable);
     command.args(["daemon", "run", "--detached"]).current_dir("/").stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
+    // started from inside a session, it must not be taken for a part of it
+    for variable in MARKS {
+        command.env_remove(variable);
+    }
+    command.env(ROLE, "daemon");
     if paths.socket_is_named() {
         command.env("SESSIONS_SOCKET", paths.socket());
     }

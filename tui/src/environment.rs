@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use rustix::io::FdFlags;
 
 use shared::config::Config;
+use shared::id::SessionId;
 use shared::paths::{Environment, PathError, Paths};
 
 /// Where everything lives for this user; a socket given on the command line wins.
@@ -47,6 +48,11 @@ pub fn keep_descriptors_to_ourselves() {
         let descriptor = unsafe { BorrowedFd::borrow_raw(number) };
         let _ = rustix::io::fcntl_setfd(descriptor, FdFlags::CLOEXEC);
     }
+}
+
+/// The session this process runs in, if it does.
+pub fn own_session() -> Option<SessionId> {
+    SessionId::parse(&std::env::var("SESSIONS_SESSION").ok()?)
 }
 
 /// Our environment, for a program that is to run as if started here. What is not Unicode is left out.

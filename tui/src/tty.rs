@@ -1,6 +1,7 @@
 //! The user's own terminal: raw mode, its size, and giving it back whatever happens.
 
 use std::io;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use rustix::fs::{Mode, OFlags};
@@ -9,9 +10,21 @@ use shared::message::TtyName;
 use shared::screen::Size;
 use tokio::net::unix::pipe::{Receiver, Sender};
 
-/// Undoes whatever a program may have set: ends unfinished sequences, leaves the alternate screen, all modes off,
+/// Undoes whatever a program may have set: ends unfinished sequences, all modes off,
 /// cursor visible and of its usual shape, the title of before.
-const RESTORE: &[u8] = b"\x18\x1b[?2026l\x1b7\x1b[r\x1b8\x1b7\x1b[?1049l\x1b[!p\x1b[0m\x1b(B\x0f\x1b[?7h\x1b[?25h\x1b[?1l\x1b>\x1b[?9l\x1b[?1000l\x1b[?1002l\x1b[?1003l\x1b[?1004l\x1b[?1005l\x1b[?1006l\x1b[?1015l\x1b[?1016l\x1b[?2004l\x1b[?2031l\x1b[?2048l\x1b[<99u\x1b[>4m\x1b[0 q\x1b[23;0t";
+const RESTORE: &[u8] = b"\x18\x1b[?2026l\x1b7\x1b[r\x1b8\x1b[!p\x1b[0m\x1b(B\x0f\x1b[?7h\x1b[?25h\x1b[?1l\x1b>\x1b[?9l\x1b[?1000l\x1b[?1002l\x1b[?1003l\x1b[?1004l\x1b[?1005l\x1b[?1006l\x1b[?1015l\x1b[?1016l\x1b[?2004l\x1b[?2031l\x1b[?2048l\x1b[<99u\x1b[>4m\x1b[0 q\x1b[23;0t";
+
+/// Leaves the alternate screen. Only where it may be in use: elsewhere some terminals move the cursor to where it was when
+/// the alternate screen was used before.
+const LEAVE_ALTERNATE: &[u8] = b"\x18\x1b7\x1b[?1049l";
+
+/// Whether the alternate screen may be in use; so it is taken until the daemon says otherwise.
+static ALTERNATE: AtomicBool = AtomicBool::new(true);
+
+/// The daemon knows what it left the terminal in.
+pub fn is_in_alternate(in_alternate: bool) {
+    ALTERNATE.store(in_alternate, Ordering::Relaxed);
+}
 
 /// What the terminal was like, while it is raw; for the panic hook, which cannot be handed anything.
 static BEFORE: Mutex<Option<Termios>> = Mutex::new(None);
@@ -81,6 +94,9 @@ fn restore() {
     let Some(before) = BEFORE.lock().unwrap_or_else(PoisonError::into_inner).take() else { return };
     let flags = OFlags::RDWR | OFlags::NOCTTY | OFlags::CLOEXEC;
     if let Ok(file) = rustix::fs::open("/dev/tty", flags, Mode::empty()) {
+        if ALTERNATE.swap(true, Ordering::Relaxed) {
+            let _ = rustix::io::write(&file, LEAVE_ALTERNATE);
+        }
         let _ = rustix::io::write(&file, RESTORE);
         // keys typed but not read are for the shell that follows; answers to queries are not, and cannot be told apart
         let _ = tcsetattr(&file, OptionalActions::Drain, &before);
@@ -90,8 +106,8 @@ fn restore() {
 /// Our terminal's device, for a daemon that may use it directly.
 pub fn name() -> Option<TtyName> {
     let path = rustix::termios::ttyname(rustix::stdio::stdin(), Vec::new()).ok()?.into_string().ok()?;
-    let device = rustix::fs::fstat(rustix::stdio::stdin()).ok()?.st_rdev;
-    Some(TtyName { path, device })
+    let meta = rustix::fs::fstat(rustix::stdio::stdin()).ok()?;
+    Some(TtyName { path, device: meta.st_rdev, filesystem: meta.st_dev, inode: meta.st_ino })
 }
 
 /// The size of the terminal a command was started in.

@@ -6,7 +6,7 @@ use ratatui::style::{Color, Modifier, Style};
 use ratatui::text::{Line, Span};
 use ratatui::widgets::{Block, Cell, Clear, Paragraph, Row, Table, TableState};
 use shared::session::Status;
-use shared::text::{count, fit, shell_words, visible};
+use shared::text::{fit, shell_words, visible};
 
 use crate::app::{App, Message, Overlay};
 use crate::cli::{ago, mark, short_path, status_words};
@@ -132,8 +132,8 @@ fn draw_overlay(overlay: &Overlay, frame: &mut Frame<'_>) {
         Overlay::Confirm { question, .. } => vec![Line::raw(format!(" {question} "))],
     };
     let title = match overlay {
-        Overlay::Help => format!(" {} ", count(KEYS.len(), "key")),
-        Overlay::Confirm { .. } => " sure? ".to_owned(),
+        Overlay::Help => " keys ",
+        Overlay::Confirm { .. } => " sure? ",
     };
     let area = frame.area();
     let width = (lines.iter().map(Line::width).max().unwrap_or(0) as u16 + 2).min(area.width);

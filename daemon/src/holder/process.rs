@@ -32,11 +32,17 @@ const MAX_STRANGERS: usize = 4;
 /// A link that does not read is given at most this much unrecorded output.
 const MAX_LINK_BACKLOG: usize = 256 << 10;
 
+/// Answers to terminal queries that wait for a program that does not read.
+const MAX_ANSWERS: usize = 64 << 10;
+
 /// A full disk is tried again this often, when there is something to write.
 const RETRY: Duration = Duration::from_secs(1);
 
 /// After the program's exit its last bytes are waited for this long when others hold the terminal open.
 const LAST_BYTES_MS: i64 = 20;
+
+/// … but not for longer than this in all.
+const LAST_BYTES: Duration = Duration::from_millis(200);
 
 /// On SIGTERM (a logout, a shutdown) the program gets this long to end by itself.
 const SHUTDOWN_GRACE: Duration = Duration::from_secs(5);
@@ -221,6 +227,10 @@ impl Holder {
             Err(error) => Recorder::Suspended { writer: None, why: error.to_string(), lost: 0, retry_at: Instant::now() },
         };
         let pty = pty::open(start.size).map_err(|error| format!("no terminal could be had: {error}"))?;
+        if let Some(limit) = start.open_files {
+            use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+            let _ = setrlimit(Resource::Nofile, Rlimit { current: Some(limit), maximum: getrlimit(Resource::Nofile).maximum });
+        }
         let child = pty::start(&pty, &start.argv, &start.cwd, &start.env).map_err(|error| describe(&start, &error))?;
         Ok(Self {
             runtime: start.runtime,
@@ -525,6 +535,10 @@ impl Holder {
                 Order::Answer(offset, bytes) => {
                     if offset > self.answered {
                         self.answered = offset;
+                        if self.input.len() > MAX_ANSWERS {
+                            // a program that asks and never reads gets no more
+                            continue;
+                        }
                         self.input.extend_from_slice(&bytes);
                         // not typed input: it does not count against the daemon's window
                         self.taken = self.taken.wrapping_sub(bytes.len() as u64);
@@ -609,7 +623,8 @@ impl Holder {
                         self.program_ended(status);
                     }
                 }
-                Ok(None) => return true,
+                // a daemon that was started from inside is not what is waited for
+                Ok(None) => return self.exit.is_none() || !tree::descendants(std::process::id()).is_empty(),
                 // no children at all
                 Err(_) => return false,
             }
@@ -621,14 +636,15 @@ impl Holder {
         if let Some(pty) = &mut self.pty {
             pty.slave = None;
         }
+        // others may hold the terminal and print for ever: the program's own last bytes are there at once
+        let deadline = Instant::now() + LAST_BYTES;
         loop {
-            let before = self.end();
             self.read_terminal();
             let Some(pty) = &self.pty else { break };
             let mut fds = [PollFd::new(&pty.master, PollFlags::IN)];
             let wait = Timespec { tv_sec: 0, tv_nsec: LAST_BYTES_MS * 1_000_000 };
             let more = poll(&mut fds, Some(&wait)).unwrap_or(0) > 0 && fds[0].revents().contains(PollFlags::IN);
-            if !more && self.end() == before {
+            if !more || Instant::now() >= deadline {
                 break;
             }
         }

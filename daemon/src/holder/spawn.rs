@@ -6,6 +6,8 @@ use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
+use shared::runtime::{MARKS, ROLE};
+
 use super::link::Link;
 
 /// The program holders are: our own file, or, when an upgrade removed it, the image still in memory.
@@ -26,6 +28,11 @@ pub fn spawn(socket: &Path) -> io::Result<Link> {
         .stderr(Stdio::null())
         .current_dir("/")
         .kill_on_drop(false);
+    // a command inside a session may have started the daemon: its mark must not pass to others
+    for variable in MARKS {
+        command.env_remove(variable);
+    }
+    command.env(ROLE, "holder");
     // reaped by tokio when it ends while we live; a later daemon is not its parent
     drop(command.spawn()?);
     Link::new(ours)

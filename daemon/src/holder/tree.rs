@@ -4,8 +4,15 @@ use std::collections::{HashMap, HashSet};
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal};
+use shared::runtime::ROLE;
 
-/// Every process whose chain of parents leads to `root`.
+fn has_role(pid: u32) -> bool {
+    std::fs::read(format!("/proc/{pid}/environ")).is_ok_and(|environ| {
+        environ.split(|byte| *byte == 0).any(|entry| entry.starts_with(ROLE.as_bytes()) && entry.get(ROLE.len()) == Some(&b'='))
+    })
+}
+
+/// Every process whose chain of parents leads to `root`, but for daemons and holders and what is theirs.
 pub fn descendants(root: u32) -> Vec<u32> {
     let mut children: HashMap<u32, Vec<u32>> = HashMap::new();
     for pid in pids() {
@@ -18,7 +25,7 @@ pub fn descendants(root: u32) -> Vec<u32> {
     let mut open = vec![root];
     while let Some(pid) = open.pop() {
         for child in children.get(&pid).into_iter().flatten() {
-            if seen.insert(*child) {
+            if seen.insert(*child) && !has_role(*child) {
                 found.push(*child);
                 open.push(*child);
             }
@@ -32,6 +39,7 @@ pub fn marked(variable: &str, value: &str) -> Vec<u32> {
     let wanted = format!("{variable}={value}");
     pids()
         .into_iter()
+        .filter(|pid| *pid != std::process::id() && !has_role(*pid))
         .filter(|pid| {
             std::fs::read(format!("/proc/{pid}/environ"))
                 .is_ok_and(|environ| environ.split(|byte| *byte == 0).any(|entry| entry == wanted.as_bytes()))

@@ -47,6 +47,9 @@ pub struct Start {
     pub size: Size,
     pub recording: String,
     pub max_bytes: u64,
+    /// How many files the program may open, as before the daemon raised its own limit.
+    #[serde(default)]
+    pub open_files: Option<u64>,
 }
 
 /// The holder's answer to a hello: who it is and where it stands.

@@ -125,9 +125,27 @@ pub struct Tail {
     pub torn: u64,
 }
 
+/// How a recording ends, as far as it is whole. Changes nothing: somebody may be appending.
+pub fn tail(dir: &Path) -> io::Result<Tail> {
+    examine(dir, |_, _| Ok(()))
+}
+
 /// Cuts what a killed holder left half-written, and tells how the recording ends. Only for recordings nobody appends to.
 pub fn cut_torn_tail(dir: &Path) -> io::Result<Tail> {
-    let starts = segments(dir)?;
+    examine(dir, |path, whole| match whole {
+        0 => std::fs::remove_file(path),
+        _ => std::fs::OpenOptions::new().write(true).open(path)?.set_len(whole),
+    })
+}
+
+/// `mend` is called with each segment that is not whole, and how much of it is.
+fn examine(dir: &Path, mend: impl Fn(&Path, u64) -> io::Result<()>) -> io::Result<Tail> {
+    let starts = match segments(dir) {
+        Ok(starts) => starts,
+        // nothing was ever recorded
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Tail::default()),
+        Err(error) => return Err(error),
+    };
     let mut tail = Tail::default();
     // a segment with nothing whole in it was being opened when the holder died: the one before has the end
     for start in starts.iter().rev() {
@@ -145,15 +163,14 @@ pub fn cut_torn_tail(dir: &Path) -> io::Result<Tail> {
             tail.last_at = began_at.map(|began| began.saturating_add_unsigned(frame.time));
         }
         let torn = (bytes.len() - used) as u64;
-        if torn > 0 {
+        if torn > 0 || used == 0 {
             tail.torn += torn;
-            std::fs::OpenOptions::new().write(true).open(&path)?.set_len(used as u64)?;
+            mend(&path, used as u64)?;
         }
         tail.end = start + used as u64;
         if used > 0 {
             break;
         }
-        std::fs::remove_file(&path)?;
     }
     Ok(tail)
 }

@@ -40,6 +40,7 @@ pub async fn stop(context: &Context, caller: &Caller, id: u64, end_sessions: boo
     if end_sessions {
         stopped = Stopped { going_on: 0, ended: live.len() as u32 };
         let mut endings = tokio::task::JoinSet::new();
+        let sockets: Vec<_> = live.iter().map(|handle| context.paths.holder_socket(handle.id)).collect();
         for handle in live {
             endings.spawn(async move {
                 handle.terminate(STOP_GRACE_MS, AUTHOR).await;
@@ -48,7 +49,10 @@ pub async fn stop(context: &Context, caller: &Caller, id: u64, end_sessions: boo
         // and what programs that ended earlier have left behind
         for entry in std::fs::read_dir(&context.paths.runtime).into_iter().flatten().filter_map(Result::ok) {
             let socket = entry.path();
-            if socket != context.paths.socket() && socket.extension().is_some_and(|extension| extension == "sock") {
+            if socket != context.paths.socket()
+                && !sockets.contains(&socket)
+                && socket.extension().is_some_and(|extension| extension == "sock")
+            {
                 endings.spawn(async move {
                     end_lingering(&socket, STOP_GRACE_MS).await;
                 });

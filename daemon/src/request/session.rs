@@ -1,6 +1,7 @@
 //! Sessions: new, list, show, rename, kill, remove.
 
 use std::path::Path;
+use std::time::Duration;
 
 use shared::id::RuntimeId;
 use shared::message::{Code, Failure, Filter, Layers, NewSession};
@@ -24,6 +25,9 @@ const DEFAULT_SIZE: Size = Size { cols: 80, rows: 24 };
 
 /// What a program gets to clean up after a kill, before it is made to end.
 const KILL_GRACE_MS: u32 = 2000;
+
+/// Beyond the grace, for what is left to be killed and reaped.
+const END_PATIENCE: Duration = Duration::from_secs(3);
 
 /// Variables that describe the terminal or session the caller sits in, which is not the one the program gets.
 const NOT_INHERITED: &[&str] = &[
@@ -55,6 +59,7 @@ const NOT_INHERITED: &[&str] = &[
     "ALACRITTY_SOCKET",
     "GHOSTTY_RESOURCES_DIR",
     "CLAUDECODE",
+    "SESSIONS_ROLE",
     "SHLVL",
     "OLDPWD",
     "_",
@@ -93,6 +98,7 @@ pub async fn new(context: &Context, new: NewSession) -> Result<Session, Failure>
             size: launch.size,
             recording: recording.to_string_lossy().into_owned(),
             max_bytes: context.config.recording.max_mib << 20,
+            open_files: context.open_files,
         };
         let greeting = link.start(start).await?;
         Ok::<_, LinkError>((link, greeting))
@@ -219,7 +225,7 @@ pub async fn show(context: &Context, name: String) -> Result<Layers, Failure> {
             runtime.recording.end = handle.facts.end();
             runtime.recording.suspended = handle.facts.suspended();
         } else {
-            runtime.recording.end = recording::cut_torn_tail(&dir).map_or(0, |tail| tail.end);
+            runtime.recording.end = recording::tail(&dir).map_or(0, |tail| tail.end);
         }
     }
     let terminals = store.terminals_of(session.id).await?;
@@ -251,7 +257,7 @@ pub async fn rename(context: &Context, name: String, new: String) -> Result<Sess
 
 pub async fn kill(context: &Context, name: String) -> Result<Session, Failure> {
     let session = find(context, name.clone()).await?;
-    if context.registry.get(session.id).is_none()
+    if session.status.has_ended()
         && let Some(runtime) = session.runtime
         && end_lingering(&context.paths.holder_socket(runtime), KILL_GRACE_MS).await
     {
@@ -264,11 +270,15 @@ pub async fn kill(context: &Context, name: String) -> Result<Session, Failure> {
 
 /// A program that has ended may have left processes behind, and its holder with them. Ends both; `false` if there is none.
 pub async fn end_lingering(socket: &Path, grace_ms: u32) -> bool {
-    let Ok((mut link, _)) = Link::connect(socket).await else { return false };
-    let _ = link.terminate(grace_ms).await;
-    // it closes the link when everything is gone
-    while link.news().await.is_ok() {}
-    true
+    let ending = async {
+        let Ok((mut link, _)) = Link::connect(socket).await else { return false };
+        let _ = link.terminate(grace_ms).await;
+        // it closes the link when everything is gone
+        while link.news().await.is_ok() {}
+        true
+    };
+    // a holder that is stopped or stuck must not hold up the user
+    tokio::time::timeout(Duration::from_millis(u64::from(grace_ms)) + END_PATIENCE, ending).await.unwrap_or(true)
 }
 
 /// Takes a thread away for good, recordings included. A live one has to be ended first.

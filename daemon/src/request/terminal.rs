@@ -12,10 +12,10 @@ use shared::session::Session;
 
 use super::{Caller, find, find_live, in_words, session_runtime_dir};
 use crate::context::Context;
-use crate::picture::Picture;
+use crate::picture::{Picture, scrolled_away};
 use crate::poll::Source;
 use crate::recording;
-use crate::runtime::Typist;
+use crate::runtime::{Joins, Typist};
 use crate::tty;
 
 /// How long `send` waits for a program that does not read its input.
@@ -31,7 +31,18 @@ fn check_size(size: Size) -> Result<Size, Failure> {
 pub async fn attach(context: &Context, caller: &Arc<Caller>, id: u64, attach: Attach) -> Result<(), Failure> {
     let window = check_size(attach.size)?;
     let session = find(context, attach.name).await?;
+    if attach.inside == Some(session.id) {
+        return Err(Failure::new(
+            Code::Status,
+            format!("this terminal is inside session {}: attached to itself it would only see its own picture", session.name),
+        ));
+    }
     caller.leave().await;
+    let joins = match (attach.read_only, attach.watching) {
+        (true, _) => Joins::ReadOnly,
+        (false, true) => Joins::Watching,
+        (false, false) => Joins::InControl,
+    };
     let respond = |control: bool, direct: bool, ended: Option<String>| {
         let attached = Attached { session: session.id, name: session.name.clone(), control, direct, ended };
         caller.outbox.line(&Answer::new(id, Ok(attached)));
@@ -39,13 +50,13 @@ pub async fn attach(context: &Context, caller: &Arc<Caller>, id: u64, attach: At
     if let Some(handle) = context.registry.get(session.id) {
         // where the device cannot be opened (another namespace, another user) the client passes bytes on
         let terminal = attach.tty.as_ref().and_then(|name| tty::open(name).ok());
-        respond(!attach.read_only, terminal.is_some(), None);
+        respond(joins == Joins::InControl, terminal.is_some(), None);
         let reader = terminal.map(|terminal| {
             caller.take_terminal(terminal.screen);
             terminal.keys
         });
         // a program that ends at this very moment is told like one that ended before
-        if let Ok((client, _)) = handle.attach(Arc::clone(&caller.outbox), window, attach.read_only, attach.prefix).await {
+        if let Ok((client, _)) = handle.attach(Arc::clone(&caller.outbox), window, joins, attach.prefix).await {
             caller.attach(handle, client);
             // only now: keys typed before have waited in the terminal, and have somewhere to go
             if let Some(keys) = reader {
@@ -53,7 +64,8 @@ pub async fn attach(context: &Context, caller: &Arc<Caller>, id: u64, attach: At
             }
         } else {
             let ended = handle.ended().await;
-            caller.outbox.line(&Push::Detached(Detached::Ended { exit_code: ended.exit_code(), sentence: ended.sentence }));
+            let why = Detached::Ended { exit_code: ended.exit_code(), sentence: ended.sentence };
+            caller.outbox.line(&Push::Detached { why, alternate: Some(false) });
         }
         return Ok(());
     }
@@ -65,42 +77,60 @@ pub async fn attach(context: &Context, caller: &Arc<Caller>, id: u64, attach: At
         caller.outbox.output(row.ansi.as_bytes());
         caller.outbox.output(b"\r\n");
     }
-    caller.outbox.line(&Push::Detached(Detached::Ended { sentence: in_words(&session), exit_code: 0 }));
+    let why = Detached::Ended { sentence: in_words(&session), exit_code: 0 };
+    caller.outbox.line(&Push::Detached { why, alternate: Some(false) });
     Ok(())
 }
 
-/// Keys of a terminal the daemon has: most go to the program, a few are for us.
+/// Keys read ahead of a program that does not read its input; beyond that even our own keys have to wait.
+const MAX_AHEAD: usize = 8 << 20;
+
+/// Keys of a terminal the daemon has: most go to the program, a few are for us. Those few are obeyed even while the
+/// program takes nothing.
 async fn read_keys(caller: Arc<Caller>, keys: Source, prefix: Prefix) {
     let mut prefixed = PrefixKeys::new(prefix);
     let mut bytes = [0; 1024];
-    while let Ok(count) = keys.read(&mut bytes).await {
-        if count == 0 {
-            return;
-        }
-        for action in prefixed.feed(&bytes[..count]) {
-            match action {
-                Action::Send(bytes) => caller.input(bytes).await,
-                Action::Detach => {
-                    caller.outbox.line(&Push::Detached(Detached::ByKey));
-                    return;
+    let mut ahead: Vec<u8> = Vec::new();
+    loop {
+        let sending = std::mem::take(&mut ahead);
+        let is_sending = !sending.is_empty();
+        let input = caller.input(sending);
+        tokio::pin!(input);
+        loop {
+            let count = tokio::select! {
+                () = &mut input, if is_sending => break,
+                count = keys.read(&mut bytes), if ahead.len() < MAX_AHEAD => count,
+            };
+            let Ok(count @ 1..) = count else { return };
+            for action in prefixed.feed(&bytes[..count]) {
+                match action {
+                    Action::Send(bytes) => ahead.extend_from_slice(&bytes),
+                    Action::Detach => {
+                        caller.outbox.line(&Push::Detached { why: Detached::ByKey, alternate: None });
+                        return;
+                    }
+                    Action::Help => {
+                        let _ = key_help(&caller).await;
+                    }
+                    Action::TakeControl => {
+                        let _ = take_control(&caller).await;
+                    }
                 }
-                Action::Help => {
-                    let _ = key_help(&caller).await;
-                }
-                Action::TakeControl => {
-                    let _ = take_control(&caller).await;
-                }
+            }
+            if !is_sending && !ahead.is_empty() {
+                break;
             }
         }
     }
 }
 
-/// The client wants its terminal back: nothing is written to it after the answer.
-pub async fn leave(caller: &Caller) -> Result<(), Failure> {
-    caller.leave().await;
+/// The client wants its terminal back: nothing is written to it after the answer. Tells whether it is in its alternate
+/// screen, if that is known.
+pub async fn leave(caller: &Caller) -> Result<Option<bool>, Failure> {
+    let in_alternate = caller.leave().await;
     caller.outbox.skip_output();
     caller.outbox.written().await;
-    Ok(())
+    Ok(in_alternate)
 }
 
 async fn ended_shot(context: &Context, session: &Session, scrollback: u32) -> Result<ScreenShot, Failure> {
@@ -112,9 +142,11 @@ async fn ended_shot(context: &Context, session: &Session, scrollback: u32) -> Re
             format!("session {} has no screen: {}", session.name, session.error.as_deref().unwrap_or("it never started")),
         ));
     }
-    let tail = recording::cut_torn_tail(&dir).map_err(|_| missing())?;
+    let tail = recording::tail(&dir).map_err(|_| missing())?;
     let size = session.size.unwrap_or(Size { cols: 80, rows: 24 });
-    Ok(Picture::open(&dir, size, tail.end).shot(tail.end, scrollback).await)
+    let mut shot = Picture::open(&dir, size, tail.end).shot(tail.end).await;
+    shot.scrollback = scrolled_away(&dir, tail.end, scrollback as usize).await;
+    Ok(shot)
 }
 
 pub async fn detach(context: &Context, name: String) -> Result<usize, Failure> {
@@ -162,7 +194,12 @@ pub async fn send(context: &Context, name: String, bytes: &str) -> Result<(), Fa
 pub async fn screen(context: &Context, name: String, scrollback: u32) -> Result<ScreenShot, Failure> {
     let session = find(context, name).await?;
     match context.registry.get(session.id) {
-        Some(handle) => handle.shot(scrollback).await,
+        Some(handle) => {
+            let (mut shot, at) = handle.shot().await?;
+            // read here, not in the runtime's task: a long history must not hold up the session
+            shot.scrollback = scrolled_away(&context.paths.recording(handle.id), at, scrollback as usize).await;
+            Ok(shot)
+        }
         None => ended_shot(context, &session, scrollback).await,
     }
 }

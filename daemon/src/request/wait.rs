@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use shared::message::{Code, Condition, Failure, Waited};
 use shared::runtime::RuntimeState;
-use shared::session::Session;
+use shared::session::{Session, Status};
 
 use super::{find, in_words};
 use crate::context::Context;
@@ -36,43 +36,52 @@ async fn until(context: &Context, session: &Session, condition: Condition) -> Re
             if let Some(handle) = live {
                 handle.ended().await;
             }
-            Ok(())
+            until_status(context, session, Status::has_ended).await.map(|_| ())
         }
         Condition::Quiet { ms } => match live {
             Some(handle) => quiet(&handle, Duration::from_millis(ms)).await,
             None => Ok(()),
         },
         Condition::Text { pattern } => {
-            let pattern = regex::RegexBuilder::new(&pattern)
-                .multi_line(true)
-                .size_limit(1 << 20)
-                .build()
-                .map_err(|error| Failure::usage(format!("this is not a regular expression: {error}")))?;
+            let pattern = regex::RegexBuilder::new(&pattern).multi_line(true).size_limit(1 << 20).build().map_err(|error| {
+                // the last line says what is wrong; those before it draw a picture that one sentence cannot hold
+                let text = error.to_string();
+                let reason = text.lines().last().unwrap_or_default().trim_start_matches("error: ").to_owned();
+                Failure::usage(format!("{pattern:?} is not a regular expression: {reason}"))
+            })?;
             match live {
-                Some(handle) => handle.wait_text(pattern.clone()).await.or(last_screen_has(context, session, &pattern).await),
+                Some(handle) => match handle.wait_text(pattern.clone()).await {
+                    Ok(()) => Ok(()),
+                    Err(_) => last_screen_has(context, session, &pattern).await,
+                },
                 None => last_screen_has(context, session, &pattern).await,
             }
         }
-        Condition::Status { status } => loop {
-            // subscribed before looking, so that a change in between is not missed
-            let mut changes = context.store.announcements();
-            let present = context.store.session(session.id).await?;
+        Condition::Status { status } => {
+            let present = until_status(context, session, |present| present == status || present.has_ended()).await?;
             if present.status == status {
                 return Ok(());
             }
-            if present.status.has_ended() {
-                return Err(Failure::new(
-                    Code::Status,
-                    format!("session {} is {} and will not become {status}", session.name, in_words(&present)),
-                ));
+            Err(Failure::new(Code::Status, format!("session {} is {} and will not become {status}", session.name, in_words(&present))))
+        }
+    }
+}
+
+/// Waits until the session's status is a wanted one; gives the session as it is then.
+async fn until_status(context: &Context, session: &Session, is_wanted: impl Fn(Status) -> bool) -> Result<Session, Failure> {
+    loop {
+        // subscribed before looking, so that a change in between is not missed
+        let mut changes = context.store.announcements();
+        let present = context.store.session(session.id).await?;
+        if is_wanted(present.status) {
+            return Ok(present);
+        }
+        loop {
+            match changes.recv().await {
+                Ok(event) if event.session != session.id => {}
+                _ => break,
             }
-            loop {
-                match changes.recv().await {
-                    Ok(event) if event.session != session.id => {}
-                    _ => break,
-                }
-            }
-        },
+        }
     }
 }
 

@@ -9,7 +9,7 @@ use shared::message::{Detached, Push};
 use shared::screen::{Passthrough, Size, View};
 use tokio::time::Instant;
 
-use super::{ClientId, FRAME, JOIN_PATIENCE, MAX_BACKLOG, Runtime};
+use super::{ClientId, FRAME, JOIN_PATIENCE, Joins, MAX_BACKLOG, Runtime};
 use crate::attachment::Outbox;
 use crate::store::Fact;
 
@@ -42,6 +42,8 @@ pub(super) struct Client {
     in_alternate: bool,
     /// What the user had on the screen before is still there.
     needs_room: bool,
+    /// Something has changed since this client's last picture.
+    is_behind: bool,
 }
 
 enum Showing {
@@ -72,9 +74,9 @@ impl Client {
         let prefix = self.prefix.label();
         if self.shows_help {
             let text = if has_control {
-                format!(" {name}  {prefix} d detach   {prefix} {prefix} send {prefix}   {prefix} ? this line   any key goes on")
+                format!(" {name}   after {prefix}:  d detach   {prefix} send it   ? hide this")
             } else {
-                format!(" {name}  {prefix} d leave   {prefix} t take control   {prefix} ? this line")
+                format!(" {name}   after {prefix}:  d leave   t take control   ? hide this")
             };
             return Some(text);
         }
@@ -101,7 +103,8 @@ impl Runtime {
         });
     }
 
-    pub(super) async fn attach(&mut self, outbox: Arc<Outbox>, window: Size, read_only: bool, prefix: Prefix) -> (ClientId, bool) {
+    pub(super) async fn attach(&mut self, outbox: Arc<Outbox>, window: Size, joins: Joins, prefix: Prefix) -> (ClientId, bool) {
+        let read_only = joins == Joins::ReadOnly;
         let id = self.next_client;
         self.next_client += 1;
         outbox.watch(Arc::clone(&self.drained));
@@ -116,15 +119,16 @@ impl Runtime {
             filter: Passthrough::default(),
             in_alternate: false,
             needs_room: true,
+            is_behind: true,
         });
         self.facts.set_clients(self.clients.len());
         self.tell("attach", Author::Human, json!({"client": id, "read_only": read_only}));
-        if read_only {
-            self.observe(id);
-        } else {
+        if joins == Joins::InControl {
             self.give_control(id).await;
+        } else {
+            self.observe(id);
         }
-        (id, !read_only)
+        (id, joins == Joins::InControl)
     }
 
     /// Turns a client into one that watches: its own alternate screen, pictures that fit.
@@ -137,6 +141,7 @@ impl Runtime {
                 client.in_alternate = true;
             }
             client.showing = Showing::Pictures(Box::new(View::new(client.window)));
+            client.outbox.line(&Push::Control { held: false });
         }
         self.is_dirty = true;
     }
@@ -154,13 +159,21 @@ impl Runtime {
         let Some(window) = self.client(id).map(|client| client.window) else { return };
         if let Some(client) = self.client(id) {
             client.showing = Showing::Joining(Instant::now() + JOIN_PATIENCE);
+            client.outbox.line(&Push::Control { held: true });
         }
-        if window == self.size {
+        if window == self.size && window == self.ordered_size {
             self.show_bytes(id).await;
         } else {
             // the paint comes when the recording says that the size has changed
-            let _ = self.link.resize(window).await;
+            self.order_size(window).await;
         }
+    }
+
+    /// Asks for a size. The one we know is what the recording said last; another may be on its way.
+    async fn order_size(&mut self, size: Size) {
+        self.ordered_size = size;
+        // a link that is gone is seen by the loop
+        let _ = self.link.resize(size).await;
     }
 
     pub(super) async fn take_control(&mut self, id: ClientId) {
@@ -234,8 +247,11 @@ impl Runtime {
         let now = Instant::now();
         self.last_drawn = now;
         let at = self.consumed;
-        let was_dirty = std::mem::take(&mut self.is_dirty);
-        let mut left = false;
+        if std::mem::take(&mut self.is_dirty) {
+            for client in &mut self.clients {
+                client.is_behind = true;
+            }
+        }
         for index in 0..self.clients.len() {
             let client = &self.clients[index];
             let id = client.id;
@@ -245,15 +261,14 @@ impl Runtime {
                 Showing::Joining(_) => self.clients[index].show_pictures(),
                 Showing::Pictures(_) => {
                     if !client.outbox.is_drained() {
-                        // told again when it is
-                        left = true;
+                        // looked at again when it is
                         continue;
                     }
                     if self.may_have_bytes(client) {
                         self.show_bytes(id).await;
                         continue;
                     }
-                    if !was_dirty {
+                    if !client.is_behind {
                         continue;
                     }
                 }
@@ -264,8 +279,8 @@ impl Runtime {
             if let Showing::Pictures(view) = &mut client.showing {
                 client.outbox.output(&view.draw(screen, status.as_deref()));
             }
+            client.is_behind = false;
         }
-        self.is_dirty |= left;
     }
 
     /// The recording says that the terminal has this size from here on.
@@ -294,7 +309,7 @@ impl Runtime {
         self.is_dirty = true;
         if has_control {
             // bytes go on: the user's terminal has changed itself, as if the program ran there directly
-            let _ = self.link.resize(window).await;
+            self.order_size(window).await;
         }
     }
 
@@ -316,12 +331,10 @@ impl Runtime {
         }
     }
 
-    pub(super) async fn detach(&mut self, id: ClientId) {
-        let before = self.clients.len();
-        self.clients.retain(|client| client.id != id);
-        if self.clients.len() == before {
-            return;
-        }
+    /// Gives whether the client's terminal was in its alternate screen, if it was attached.
+    pub(super) async fn detach(&mut self, id: ClientId) -> Option<bool> {
+        let place = self.clients.iter().position(|client| client.id == id)?;
+        let in_alternate = self.clients.remove(place).in_alternate;
         self.facts.set_clients(self.clients.len());
         self.tell("detach", Author::Human, json!({"client": id}));
         if self.control == Some(id) {
@@ -333,12 +346,13 @@ impl Runtime {
             }
         }
         self.rest_soon();
+        Some(in_alternate)
     }
 
     pub(super) async fn detach_all(&mut self) -> usize {
         let ids: Vec<ClientId> = self.clients.iter().map(|client| client.id).collect();
         for client in &self.clients {
-            client.outbox.line(&Push::Detached(Detached::Asked));
+            client.outbox.line(&Push::Detached { why: Detached::Asked, alternate: Some(client.in_alternate) });
         }
         for id in &ids {
             self.detach(*id).await;
@@ -365,7 +379,8 @@ impl Runtime {
                     client.outbox.output(&view.draw(screen, None));
                 }
             }
-            self.clients[index].outbox.line(&Push::Detached(why.clone()));
+            let client = &self.clients[index];
+            client.outbox.line(&Push::Detached { why: why.clone(), alternate: Some(client.in_alternate) });
         }
         self.clients.clear();
         self.facts.set_clients(0);

@@ -10,7 +10,7 @@ use tokio::time::Instant;
 
 use super::{Ask, EAGER, Ended, FLOOD_BYTES, FLOOD_PAUSE, FLOOD_WINDOW, FRAME, MAX_INPUT, MAX_LAG, REST_AFTER, Runtime, Typed, Typist};
 use crate::holder::end_marked;
-use crate::holder::link::LinkError;
+use crate::holder::link::{Link, LinkError};
 use crate::holder::wire::News;
 use crate::lifecycle::{self, End};
 use crate::recording::{self, OVERHEAD, ReadError, Record};
@@ -20,6 +20,9 @@ const BATCH: usize = 64 << 10;
 
 /// What is left of a killed holder's programs gets this long to end by itself.
 const ORPHAN_GRACE: std::time::Duration = std::time::Duration::from_secs(2);
+
+/// A holder that is there answers at once.
+const REACH_PATIENCE: std::time::Duration = std::time::Duration::from_secs(2);
 
 /// A database that could not take the end of a session (a full disk) is asked again this often.
 const STORE_RETRY: std::time::Duration = std::time::Duration::from_secs(2);
@@ -55,6 +58,7 @@ impl Runtime {
             let screen = self.picture.catch_up(from).await;
             self.scanner = screen.scanner();
             self.size = screen.size();
+            self.ordered_size = self.size;
         }
         self.consumed = self.picture.offset();
         self.reader.seek(self.consumed);
@@ -98,7 +102,11 @@ impl Runtime {
                 // every handle is gone: the daemon is stopping
                 Turn::Ask(None) => std::future::pending().await,
                 Turn::News(Ok(news)) => self.hear(news).await,
-                Turn::News(Err(_)) => return self.holder_is_gone().await,
+                Turn::News(Err(_)) => {
+                    if !self.reach_again().await {
+                        return self.holder_is_gone().await;
+                    }
+                }
                 Turn::Drained | Turn::Room => {}
                 Turn::Time => self.time_passed().await,
             }
@@ -324,11 +332,13 @@ impl Runtime {
 
     async fn obey(&mut self, ask: Ask) {
         match ask {
-            Ask::Attach { outbox, window, read_only, prefix, answer } => {
-                let joined = self.attach(outbox, window, read_only, prefix).await;
+            Ask::Attach { outbox, window, joins, prefix, answer } => {
+                let joined = self.attach(outbox, window, joins, prefix).await;
                 let _ = answer.send(joined);
             }
-            Ask::Detach(id) => self.detach(id).await,
+            Ask::Detach(id, answer) => {
+                let _ = answer.send(self.detach(id).await);
+            }
             Ask::DetachAll(answer) => {
                 let _ = answer.send(self.detach_all().await);
             }
@@ -336,9 +346,9 @@ impl Runtime {
             Ask::Resize(id, window) => self.window_changed(id, window).await,
             Ask::TakeControl(id) => self.take_control(id).await,
             Ask::KeyHelp(id) => self.toggle_help(id),
-            Ask::Shot { scrollback, answer } => {
+            Ask::Shot(answer) => {
                 let at = self.consumed;
-                let _ = answer.send(self.picture.shot(at, scrollback).await);
+                let _ = answer.send((self.picture.shot(at).await, at));
                 self.rest_soon();
             }
             Ask::WaitText { pattern, found } => {
@@ -415,11 +425,23 @@ impl Runtime {
         }
     }
 
+    /// A link can end while its holder lives (somebody else said hello to it): the holder itself is the one to ask.
+    async fn reach_again(&mut self) -> bool {
+        let socket = self.context.paths.holder_socket(self.id);
+        let Ok(Ok((link, greeting))) = tokio::time::timeout(REACH_PATIENCE, Link::connect(&socket)).await else { return false };
+        self.link = link;
+        self.end = greeting.end;
+        self.exit = greeting.exit;
+        self.consume(greeting.end).await;
+        true
+    }
+
     /// The link ended without an exit: either it is in the recording, or the holder was killed.
     async fn holder_is_gone(&mut self) -> End {
         self.consume(Offset::MAX).await;
         let dir = self.context.paths.recording(self.id);
         let tail = recording::cut_torn_tail(&dir).unwrap_or_default();
+        let _ = std::fs::remove_file(self.context.paths.holder_socket(self.id));
         if let Some(status) = self.exit.or(tail.exit) {
             return match self.terminating {
                 Some(author) => End::Killed(status, author),
@@ -443,6 +465,8 @@ impl Runtime {
                 Ok(()) | Err(crate::store::Error::Gone) => break,
                 Err(error) => {
                     self.context.log.warn(&format!("session {}: its end could not be stored: {error}", self.name));
+                    self.dismiss(ended.push()).await;
+                    self.asks.close();
                     tokio::time::sleep(STORE_RETRY).await;
                 }
             }

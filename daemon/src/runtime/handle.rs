@@ -10,7 +10,7 @@ use shared::message::{Failure, ScreenShot};
 use shared::screen::Size;
 use tokio::sync::{mpsc, oneshot, watch};
 
-use super::{Ask, ClientId, Ended, Typist};
+use super::{Ask, ClientId, Ended, Joins, Typist};
 use crate::attachment::Outbox;
 use crate::holder::wire::Greeting;
 
@@ -117,12 +117,13 @@ impl RuntimeHandle {
     }
 
     /// Joins a client; gives its number and whether it has control.
-    pub async fn attach(&self, outbox: Arc<Outbox>, window: Size, read_only: bool, prefix: Prefix) -> Result<(ClientId, bool), Failure> {
-        self.ask(|answer| Ask::Attach { outbox, window, read_only, prefix, answer }).await
+    pub async fn attach(&self, outbox: Arc<Outbox>, window: Size, joins: Joins, prefix: Prefix) -> Result<(ClientId, bool), Failure> {
+        self.ask(|answer| Ask::Attach { outbox, window, joins, prefix, answer }).await
     }
 
-    pub async fn detach(&self, client: ClientId) {
-        self.say(Ask::Detach(client)).await;
+    /// Gives whether the client's terminal was in its alternate screen, if it was attached.
+    pub async fn detach(&self, client: ClientId) -> Option<bool> {
+        self.ask(|answer| Ask::Detach(client, answer)).await.ok().flatten()
     }
 
     pub async fn detach_all(&self) -> Result<usize, Failure> {
@@ -146,8 +147,9 @@ impl RuntimeHandle {
         self.say(Ask::KeyHelp(client)).await;
     }
 
-    pub async fn shot(&self, scrollback: u32) -> Result<ScreenShot, Failure> {
-        self.ask(|answer| Ask::Shot { scrollback, answer }).await
+    /// The screen, and where in the recording it was taken.
+    pub async fn shot(&self) -> Result<(ScreenShot, Offset), Failure> {
+        self.ask(Ask::Shot).await
     }
 
     /// Returns when the pattern is on the screen.

@@ -40,6 +40,7 @@ pub struct LiveRuntime {
     pub thread: ThreadId,
     pub name: String,
     pub state: RuntimeState,
+    pub holder_pid: Option<u32>,
     pub last_activity_at: jiff::Timestamp,
 }
 
@@ -110,7 +111,7 @@ impl StoreHandle {
     pub async fn live_runtimes(&self) -> Result<Vec<LiveRuntime>> {
         self.read(|connection| {
             let mut statement = connection.prepare(
-                "SELECT runtimes.id, session_id, thread_id, name, state, last_activity_at FROM runtimes
+                "SELECT runtimes.id, session_id, thread_id, name, state, last_activity_at, holder_pid FROM runtimes
                  JOIN sessions ON sessions.id = session_id JOIN threads ON threads.id = thread_id WHERE is_live",
             )?;
             let mut rows = statement.query([])?;
@@ -125,6 +126,7 @@ impl StoreHandle {
                     name: row.get(3)?,
                     state: serde_json::from_str(&state).map_err(|_| broken("runtime state", &state))?,
                     last_activity_at: timestamp(row.get(5)?),
+                    holder_pid: row.get(6)?,
                 });
             }
             Ok(live)

@@ -14,7 +14,7 @@ use super::{Durability, Error, Result, StoreHandle, broken, micros, timestamp};
 /// Ended sessions stay in the plain `ls` for a day: long enough to see how last night's work went.
 const RECENT_MICROS: i64 = 24 * 3600 * 1_000_000;
 
-/// Each thread's latest session, with its latest runtime.
+/// A session with its thread and its latest runtime.
 const SELECT: &str = "
     SELECT sessions.id, thread_id, name, workspace, user, channel, mode, task, status, status_reason,
         sessions.created_at, updated_at, last_activity_at, ended_at, iterations, max_iterations, context, result, error, metadata,
@@ -89,9 +89,11 @@ fn list(connection: &Connection, filter: &Filter) -> Result<Vec<Session>> {
         "{SELECT}
          WHERE (?1 = '[]' OR status IN (SELECT value FROM json_each(?1)))
          AND (status IN ('queued', 'active', 'paused') OR ended_at IS NULL OR ended_at > ?2)
+         AND (?4 OR NOT EXISTS (SELECT 1 FROM sessions AS later WHERE later.thread_id = sessions.thread_id
+            AND (later.created_at, later.id) > (sessions.created_at, sessions.id)))
          ORDER BY sessions.created_at DESC, sessions.id DESC LIMIT ?3"
     ))?;
-    let mut rows = statement.query(params![statuses, oldest, limit])?;
+    let mut rows = statement.query(params![statuses, oldest, limit, filter.all])?;
     let mut sessions = Vec::new();
     while let Some(row) = rows.next()? {
         sessions.push(read(row)?);

@@ -34,7 +34,7 @@ fn show(push: Push, json: bool) -> Result<Option<Seq>, Failure> {
     let event = match push {
         Push::Event(event) => event,
         Push::CaughtUp { seq } => return Ok(Some(seq)),
-        Push::Detached(_) | Push::Stopping { .. } => return Ok(None),
+        Push::Detached { .. } | Push::Control { .. } | Push::Stopping { .. } => return Ok(None),
     };
     let line = if json { serde_json::to_string(&event).map_err(|error| Failure::failed(error.to_string()))? } else { words(&event) };
     print(&format!("{line}\n"))?;

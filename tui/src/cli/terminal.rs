@@ -22,9 +22,6 @@ pub async fn attach(paths: &Paths, name: Option<String>, read_only: bool) -> Res
         Some(name) => name,
         None => last_active(client.call(Request::List(Filter::default())).await?)?,
     };
-    if std::env::var("SESSIONS_SESSION").is_ok_and(|own| own == name) {
-        return Err(Failure::new(Code::Status, "this terminal is in that very session"));
-    }
     let (config, warning) = environment::load_config(paths);
     if let Some(warning) = warning {
         eprintln!("{warning}");
