@@ -77,11 +77,11 @@ fn the_prefix_twice_is_sent_and_a_question_mark_shows_the_keys() {
     term.wait_for_text("a^Bb\na^Bb");
     term.send(CTRL_B);
     term.send(b"?");
-    term.wait_for_text("ctrl-b d detach");
+    term.wait_for_text("d detach");
     term.send(b"x\r");
     term.wait_for("the line of keys to be gone", |screen| {
         let text: Vec<String> = (0..24).map(|row| screen.row_text(row)).collect();
-        !text.join("\n").contains("ctrl-b d detach") && text.join("\n").contains("x\nx")
+        !text.join("\n").contains("d detach") && text.join("\n").contains("x\nx")
     });
 }
 
@@ -359,4 +359,32 @@ fn without_a_name_the_last_active_session_is_meant() {
     root.wait_screen("older", "most recent\nmost recent");
     let term = Term::open(&root, 80, 24, &["attach"]);
     term.wait_for_text("most recent\nmost recent");
+}
+
+#[test]
+fn attaching_a_session_to_itself_is_refused() {
+    let root = Root::new();
+    root.start("self", BASH);
+    let binary = env!("CARGO_BIN_EXE_sessions-tui");
+    root.run(&["send", "self", "--enter", &format!("{binary} attach self; echo code-$?")]).ok();
+    root.wait_screen("self", "code-4");
+    assert!(root.screen("self").contains("inside session self"));
+}
+
+#[test]
+fn whoever_had_control_before_a_crash_has_it_after() {
+    let root = Root::new();
+    root.start("shared", BASH);
+    let watcher = Term::open(&root, 70, 20, &["attach", "shared"]);
+    watcher.wait_for_text("$");
+    let typist = Term::open(&root, 90, 30, &["attach", "shared"]);
+    watcher.wait_for_text("another client has control");
+    for round in 0..3 {
+        root.kill_daemon();
+        wait_until("both to be back", || root.session("shared")["clients"] == 2);
+        typist.send(format!("echo round-$(({round}+40)); stty size\r").as_bytes());
+        typist.wait_for_text(&format!("round-{}", round + 40));
+        typist.wait_for_text("30 90");
+        watcher.wait_for_text("another client has control");
+    }
 }

@@ -259,3 +259,46 @@ fn a_socket_path_that_is_too_long_is_handled() {
     run(&["daemon", "stop"]).ok();
     std::fs::remove_dir_all(socket.parent().expect("a folder")).expect("removes");
 }
+
+#[test]
+fn strangers_that_say_nothing_or_never_stop_are_closed() {
+    let root = Root::new();
+    root.start("shell", BASH);
+    let silent = Wire::connect(&root.socket());
+    let mut half = Wire::connect(&root.socket());
+    half.write(b"{\"hello\":").expect("writes");
+    let mut endless = Wire::greeted(&root.socket());
+    let line = format!("{{\"id\":1,\"request\":\"show\",\"name\":\"{}", "x".repeat(9 << 20));
+    // it may be closed before all of it is taken
+    let _ = endless.write(line.as_bytes());
+    for stranger in [endless, silent, half] {
+        stranger.wait_closed();
+    }
+    root.run(&["send", "shell", "--enter", "echo still-$((40+2))"]).ok();
+    root.wait_screen("shell", "still-42");
+    wait_until("nobody but us to be counted", || root.json(&["daemon", "status", "--json"])["clients"] == 1);
+}
+
+#[test]
+fn many_strangers_at_once_leave_room_for_a_client() {
+    let root = Root::new();
+    root.start("shell", BASH);
+    let strangers: Vec<Wire> = (0..200).map(|_| Wire::connect(&root.socket())).collect();
+    root.run(&["send", "shell", "--enter", "echo still-$((40+2))"]).ok();
+    root.wait_screen("shell", "still-42");
+    drop(strangers);
+}
+
+#[test]
+fn a_file_in_place_of_a_folder_is_named_and_kept() {
+    for part in ["state", "run", "state/recordings"] {
+        let root = Root::new();
+        let path = root.join(part);
+        std::fs::create_dir_all(path.parent().expect("a folder")).expect("a folder");
+        std::fs::write(&path, "somebody's").expect("writes");
+        let sentence = root.run(&["ls"]).refused(5);
+        assert!(sentence.contains(path.to_str().expect("Unicode")), "{part}: {sentence}");
+        assert_eq!(std::fs::read_to_string(&path).expect("reads"), "somebody's");
+        assert_eq!(root.processes(), Vec::<u32>::new(), "{part}");
+    }
+}

@@ -2,6 +2,7 @@
 
 use rustix::process::Signal;
 
+use crate::support::root::finish;
 use crate::support::{Root, process, wait_until};
 
 #[test]
@@ -77,4 +78,62 @@ fn a_program_that_ignores_hang_ups_is_killed_in_the_end() {
     let (program, holder) = (root.program("stubborn"), root.holder("stubborn"));
     assert!(root.run(&["kill", "stubborn"]).ok().contains("failed: killed"));
     wait_until("everything of it to be gone", || !process::is_alive(program) && !process::is_alive(holder));
+}
+
+#[test]
+fn limits_and_the_mask_of_new_files_are_not_the_daemons() {
+    let root = Root::new();
+    // the daemon raises its own limit of descriptors, and keeps its files to itself
+    let start = |name: &str, before: &str| {
+        let binary = env!("CARGO_BIN_EXE_sessions-tui");
+        let mut shell = std::process::Command::new("bash");
+        shell.args([
+            "-c",
+            &format!("{before}; exec {binary} new -d -n {name} -- bash -c 'ulimit -Sn > {name}; umask >> {name}; echo END >> {name}'"),
+        ]);
+        shell.env_clear().envs(root.environment()).current_dir(root.work());
+        shell.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped());
+        finish(shell, b"", &["new"]).ok();
+        wait_until("its limits", || root.wait_file(&format!("work/{name}")).ends_with("END\n"));
+        root.wait_file(&format!("work/{name}"))
+    };
+    assert_eq!(start("first", "ulimit -Sn 512; umask 027"), "512\n0027\nEND\n");
+}
+
+#[test]
+fn a_daemon_started_from_inside_a_session_does_not_end_with_it() {
+    let root = Root::new();
+    let binary = env!("CARGO_BIN_EXE_sessions-tui");
+    root.start("inside", crate::support::BASH);
+    root.start("other", &["sleep", "1000"]);
+    root.run(&["daemon", "stop"]).ok();
+    // typed before the daemon is gone, run after it: the next daemon is a child of this session
+    root.run(&["send", "inside", "--enter", &format!("{binary} daemon stop; {binary} new -d -n born-inside -- sleep 1000")]).ok();
+    wait_until("the session made from inside", || root.run(&["show", "born-inside"]).code == 0);
+    let (daemon, others) = (root.daemon_pid(), [root.program("other"), root.program("born-inside")]);
+    let holder = root.holder("inside");
+    root.run(&["kill", "inside"]).ok();
+    wait_until("the holder to leave", || !process::is_alive(holder));
+    assert!(process::is_alive(daemon), "the daemon goes on");
+    assert!(others.iter().all(|pid| process::is_alive(*pid)), "and so do the others");
+    process::kill(root.holder("born-inside"));
+    root.run(&["wait", "born-inside", "--for", "exit", "--timeout", "20s"]).ok();
+    assert!(process::is_alive(daemon) && process::is_alive(others[0]), "also when one of them is lost");
+}
+
+#[test]
+fn a_child_that_prints_for_ever_does_not_keep_an_ended_program_active() {
+    let root = Root::new();
+    root.start_script("noisy", "(trap '' HUP; exec yes) & sleep 0.3; exit 3");
+    root.run(&["wait", "noisy", "--for", "exit", "--timeout", "20s"]).ok();
+    assert_eq!(root.status("noisy"), ("failed".into(), "exit code 3".into()));
+}
+
+#[test]
+fn a_program_that_asks_and_never_reads_costs_no_memory() {
+    let root = Root::new();
+    root.start_script("asker", "stty raw -echo; i=0; while [ $i -lt 40000 ]; do printf '\\033[c\\033[c\\033[c\\033[c\\033[c'; i=$((i+1)); done; printf asked; exec sleep 1000");
+    root.wait_screen("asker", "asked");
+    let private = process::private_kib(root.holder("asker"));
+    assert!(private < 1024, "{private} KiB");
 }

@@ -227,7 +227,7 @@ fn promise_4_a_holder_that_was_starting_when_the_daemon_died_is_not_forgotten() 
         let mut client = root.command(&["new", "-d", "-n", &format!("new-{attempt}"), "--", "sleep", "1000"]).spawn().expect("starts");
         // as early as it can be seen: before it has a socket
         // (but not before its exec: until then it is a copy of the daemon, with its lock and its connections)
-        let is_holder = |pid: &u32| process::command(*pid).ends_with(" holder");
+        let is_holder = |pid: &u32| process::command(*pid).contains(" holder ");
         let holder = wait_for_at_once("a holder", || process::child_younger(daemon, before).filter(is_holder));
         process::signal(holder, Signal::STOP);
         // either before the launch is stored, or a moment after it was sent to the holder
@@ -337,4 +337,19 @@ fn a_holder_asked_to_end_by_the_system_ends_its_program_first() {
     root.wait_status("one", "failed");
     assert_eq!(root.status("one").1, "exit code 5", "not lost: the program had its time to end");
     assert!(root.screen("one").contains("saved"));
+}
+
+#[test]
+fn a_holder_that_does_not_answer_is_waited_for_not_given_up() {
+    let root = Root::new();
+    root.start("slow", crate::support::BASH);
+    let (holder, program) = (root.holder("slow"), root.program("slow"));
+    process::signal(holder, Signal::STOP);
+    root.kill_daemon();
+    assert!(root.run(&["send", "slow", "x"]).refused(1).contains("does not answer"));
+    assert_eq!(root.status("slow").0, "active");
+    process::signal(holder, Signal::CONT);
+    wait_until("it to be back", || root.run(&["send", "slow", "--enter", "echo back-$((40+2))"]).code == 0);
+    root.wait_screen("slow", "back-42");
+    assert_eq!(root.program("slow"), program);
 }

@@ -5,7 +5,7 @@ use std::process::Command;
 use serde_json::Value;
 
 use crate::support::recording::{self, Kind};
-use crate::support::{Root, process, wait_until};
+use crate::support::{BASH, Root, Term, process, wait_until};
 
 #[test]
 fn promise_1_everything_said_is_recorded_with_times_and_the_exit_is_last() {
@@ -54,6 +54,47 @@ fn a_torn_tail_is_cut_and_the_rest_is_shown() {
     assert_eq!(root.status("torn"), ("failed".into(), "lost".into()));
     assert_eq!(std::fs::metadata(&segment).expect("there").len(), whole as u64, "the torn frame was cut");
     assert!(root.screen("torn").contains("whole line"), "an ended session still has its screen");
+}
+
+#[test]
+fn changes_of_size_are_recorded_where_they_happened() {
+    let root = Root::new();
+    root.start("shell", BASH);
+    let term = Term::open(&root, 80, 24, &["attach", "shell"]);
+    term.wait_for_text("$");
+    term.send(b"echo small-$((40+2))\r");
+    term.wait_for_text("small-42");
+    term.resize(100, 30);
+    wait_until("the new size", || root.session("shell")["size"]["cols"] == 100);
+    term.send(b"echo large-$((40+2))\r");
+    term.wait_for_text("large-42");
+    let frames = recording::frames(&root.recording("shell"));
+    let place = |wanted: &dyn Fn(&recording::Frame) -> bool| frames.iter().position(wanted).expect("a frame");
+    let said = |text: &'static str| move |frame: &recording::Frame| String::from_utf8_lossy(&frame.body).contains(text);
+    let resize = place(&|frame| frame.kind == Kind::Resize);
+    assert_eq!(frames[resize].body, [100, 0, 30, 0]);
+    assert!(place(&said("small-42")) < resize && resize < place(&said("large-42")));
+    assert_eq!(frames.iter().filter(|frame| frame.kind == Kind::Resize).count(), 1);
+}
+
+#[test]
+fn promise_10_a_long_recording_has_its_screen_after_kill_9() {
+    let root = Root::new();
+    let script = "yes \"$(printf '\\033[3%dmcolour %d\\033[0m ' 1 1 2 2 3 3)\" | head -c 60000000; printf '\\nlast words'; exec sleep 1000";
+    root.start_script("long", script);
+    root.wait_screen("long", "last words");
+    let before = root.json(&["screen", "long", "--json"]);
+    root.kill_daemon();
+    assert_eq!(root.json(&["screen", "long", "--json"]), before);
+    // and once more without any keyframe to start from
+    let dir = root.recording("long");
+    root.kill_daemon();
+    for entry in std::fs::read_dir(dir).expect("lists").filter_map(Result::ok) {
+        if entry.path().extension().is_some_and(|extension| extension == "keys") {
+            std::fs::remove_file(entry.path()).expect("removes");
+        }
+    }
+    assert_eq!(root.json(&["screen", "long", "--json"]), before);
 }
 
 /// The root on a small disk of its own, if this machine lets us mount one.

@@ -124,6 +124,8 @@ pub struct NewSession {
     #[serde(default)]
     pub environment: Vec<(String, String)>,
     pub size: Option<Size>,
+    /// The caller's mask for new files.
+    pub umask: Option<u32>,
     pub task: Option<String>,
     pub mode: Option<String>,
     pub user: Option<String>,

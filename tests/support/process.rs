@@ -78,9 +78,8 @@ pub fn newest() -> u32 {
 pub fn child_younger(parent: u32, than: u32) -> Option<u32> {
     let newest = newest();
     // numbers start again from the bottom now and then
-    let wrapped = if newest < than { 1..=newest } else { 1..=0 };
-    let top = if newest < than { than + 1000 } else { newest };
-    (than + 1..=top).chain(wrapped).find(|pid| stat(*pid).is_some_and(|stat| stat.parent == parent))
+    let (top, wrapped) = if newest < than { (than + 1000, newest) } else { (newest, 0) };
+    (than + 1..=top).chain(1..=wrapped).find(|pid| stat(*pid).is_some_and(|stat| stat.parent == parent))
 }
 
 /// Voluntary context switches of all threads: each one is a wake-up.

@@ -19,6 +19,9 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// Between two tries to reach a daemon that is starting: there is nothing to wait on yet.
 const RETRY: Duration = Duration::from_millis(5);
 
+/// After a daemon said that another has its place: if that one does not listen by then, it was ending.
+const LAUNCH_AGAIN: Duration = Duration::from_millis(200);
+
 /// First word of a starting daemon to whoever started it.
 pub const READY: &str = "ready";
 pub const TAKEN: &str = "taken";
@@ -80,9 +83,38 @@ fn candidates(paths: &Paths) -> Vec<PathBuf> {
     sockets
 }
 
-/// Starts a daemon of its own session, which goes on when we end.
+/// Starts a daemon of its own session, which goes on when we end. One that is just ending keeps its place for a moment, and
+/// another client may be quicker: then it is tried again until somebody listens.
 pub async fn start(paths: &Paths) -> Result<Client, Failure> {
-    let executable = std::env::current_exe().map_err(|error| no_daemon(format!("cannot start the daemon: {error}")))?;
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        let word = launch(paths)?;
+        match word.trim() {
+            READY | TAKEN => {}
+            "" => return Err(no_daemon(format!("the daemon ended while starting: see {}", paths.log().display()))),
+            why => return Err(no_daemon(format!("the daemon cannot start: {why}"))),
+        }
+        let again = Instant::now() + LAUNCH_AGAIN;
+        while Instant::now() < again {
+            if let Some(client) = running(paths).await? {
+                return Ok(client);
+            }
+            tokio::time::sleep(RETRY).await;
+        }
+        if Instant::now() >= deadline {
+            return Err(no_daemon(format!(
+                "a daemon holds the lock {} but does not listen: see {}",
+                paths.lock().display(),
+                paths.log().display()
+            )));
+        }
+    }
+}
+
+/// One try; gives the daemon's first word.
+fn launch(paths: &Paths) -> Result<String, Failure> {
+    let cannot = |error: io::Error| no_daemon(format!("cannot start the daemon: {error}"));
+    let executable = std::env::current_exe().map_err(cannot)?;
     environment::keep_descriptors_to_ourselves();
     let mut command = Command::new(executable);
     command.args(["daemon", "run", "--detached"]).current_dir("/").stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
@@ -94,31 +126,13 @@ pub async fn start(paths: &Paths) -> Result<Client, Failure> {
     if paths.socket_is_named() {
         command.env("SESSIONS_SOCKET", paths.socket());
     }
-    let mut child = command.spawn().map_err(|error| no_daemon(format!("cannot start the daemon: {error}")))?;
+    let mut child = command.spawn().map_err(cannot)?;
     let mut word = String::new();
     if let Some(output) = child.stdout.take() {
         // it says one line when clients can connect, or why it cannot run
         let _ = BufReader::new(output).read_line(&mut word);
     }
-    match word.trim() {
-        READY | TAKEN => {}
-        "" => return Err(no_daemon(format!("the daemon ended while starting: see {}", paths.log().display()))),
-        why => return Err(no_daemon(format!("the daemon cannot start: {why}"))),
-    }
-    let deadline = Instant::now() + PATIENCE;
-    loop {
-        if let Some(client) = running(paths).await? {
-            return Ok(client);
-        }
-        if Instant::now() >= deadline {
-            return Err(no_daemon(format!(
-                "a daemon holds the lock {} but does not listen: see {}",
-                paths.lock().display(),
-                paths.log().display()
-            )));
-        }
-        tokio::time::sleep(RETRY).await;
-    }
+    Ok(word)
 }
 
 pub fn no_daemon(message: String) -> Failure {

@@ -50,6 +50,13 @@ pub fn keep_descriptors_to_ourselves() {
     }
 }
 
+/// Our mask for new files. It can only be read by setting it.
+pub fn umask() -> u32 {
+    let mask = rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o077));
+    rustix::process::umask(mask);
+    mask.as_raw_mode()
+}
+
 /// The session this process runs in, if it does.
 pub fn own_session() -> Option<SessionId> {
     SessionId::parse(&std::env::var("SESSIONS_SESSION").ok()?)

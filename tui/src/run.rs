@@ -111,6 +111,7 @@ async fn perform(client: &mut Client, effect: Effect) -> Result<Done, Failure> {
                 workspace: workspace.to_string_lossy().into_owned(),
                 environment: environment::inherited(),
                 size: tty::window(),
+                umask: Some(environment::umask()),
                 ..NewSession::default()
             };
             let session: Session = client.call(Request::New(request)).await?;

@@ -231,6 +231,10 @@ impl Holder {
             use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
             let _ = setrlimit(Resource::Nofile, Rlimit { current: Some(limit), maximum: getrlimit(Resource::Nofile).maximum });
         }
+        if let Some(mask) = start.umask {
+            // our own files have their modes given with them
+            rustix::process::umask(rustix::fs::Mode::from_raw_mode(mask));
+        }
         let child = pty::start(&pty, &start.argv, &start.cwd, &start.env).map_err(|error| describe(&start, &error))?;
         Ok(Self {
             runtime: start.runtime,

@@ -50,6 +50,9 @@ pub struct Start {
     /// How many files the program may open, as before the daemon raised its own limit.
     #[serde(default)]
     pub open_files: Option<u64>,
+    /// The caller's mask for new files.
+    #[serde(default)]
+    pub umask: Option<u32>,
 }
 
 /// The holder's answer to a hello: who it is and where it stands.

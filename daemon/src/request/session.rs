@@ -99,6 +99,7 @@ pub async fn new(context: &Context, new: NewSession) -> Result<Session, Failure>
             recording: recording.to_string_lossy().into_owned(),
             max_bytes: context.config.recording.max_mib << 20,
             open_files: context.open_files,
+            umask: new.umask,
         };
         let greeting = link.start(start).await?;
         Ok::<_, LinkError>((link, greeting))

@@ -78,10 +78,18 @@ async fn restart(paths: &Paths) -> Result<(), Failure> {
     print(&format!("the daemon is running again, pid {}, with {}\n", status.pid, count(status.live_sessions as usize, "session")))
 }
 
-/// The connection ends when the daemon does.
+/// The connection ends shortly before the daemon does.
 async fn wait_until_gone(mut client: Client) {
+    let pid = i32::try_from(client.daemon.pid).ok().and_then(rustix::process::Pid::from_raw);
     while client.receive().await.is_ok() {}
+    let deadline = std::time::Instant::now() + GOING_PATIENCE;
+    while pid.is_some_and(|pid| rustix::process::test_kill_process(pid).is_ok()) && std::time::Instant::now() < deadline {
+        tokio::time::sleep(std::time::Duration::from_millis(2)).await;
+    }
 }
+
+/// A daemon that has closed its connections only stores what is left.
+const GOING_PATIENCE: std::time::Duration = std::time::Duration::from_secs(5);
 
 fn confirm(question: &str) -> Result<bool, Failure> {
     if !tty::is_interactive() {

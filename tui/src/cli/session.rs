@@ -26,6 +26,7 @@ pub async fn new(paths: &Paths, args: NewArgs) -> Result<(), Failure> {
         env_delta: args.env,
         environment: environment::inherited(),
         size: args.size.or(window),
+        umask: Some(environment::umask()),
         task: args.task,
         mode: args.mode,
         user: args.user,
