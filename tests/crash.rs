@@ -201,14 +201,14 @@ fn promise_4_5_the_daemon_killed_in_the_middle_of_new() {
 
 #[track_caller]
 fn every_holder_is_listed(root: &Root) {
-    let mut listed = Vec::new();
-    for session in list(root).iter().filter(|session| session["status"] == "active") {
-        listed.push(root.holder(session["id"].as_str().expect("an id")));
-    }
-    listed.sort_unstable();
-    // one that finds its program gone, or nobody to hold it for, may still be on its way out
-    wait_until("no holder but those of active sessions", || {
-        let mut holders = root.holders();
+    // one that finds its program gone, or nobody to hold it for, may still be on its way out; and one that stood still
+    // while the daemon started is asked again after a moment
+    wait_until("the holders to be those of active sessions", || {
+        let active = list(root).into_iter().filter(|session| session["status"] == "active");
+        let mut listed: Vec<Option<u64>> =
+            active.map(|session| root.runtime(session["id"].as_str().expect("an id"))["holder_pid"].as_u64()).collect();
+        let mut holders: Vec<Option<u64>> = root.holders().into_iter().map(|pid| Some(u64::from(pid))).collect();
+        listed.sort_unstable();
         holders.sort_unstable();
         holders == listed
     });
