@@ -149,6 +149,21 @@ fn kill_ends_and_rm_takes_away() {
 }
 
 #[test]
+fn whatever_prints_can_print_json() {
+    let root = Root::new();
+    root.start("one", &["sleep", "1000"]);
+    assert_eq!(root.json(&["detach", "one", "--json"])["detached"], 0);
+    assert_eq!(root.json(&["rename", "one", "two", "--json"])["name"], "two");
+    assert_eq!(root.json(&["kill", "two", "--json"])["status_reason"], "killed");
+    assert_eq!(root.json(&["rm", "two", "--json"])["name"], "two");
+    let pid = root.daemon_pid();
+    assert_eq!(root.json(&["daemon", "start", "--json"])["pid"], pid);
+    assert_ne!(root.json(&["daemon", "restart", "--json"])["pid"], pid);
+    assert_eq!(root.json(&["daemon", "stop", "--json"])["going_on"], 0);
+    assert_eq!(root.json(&["daemon", "stop", "--json"])["ended"], 0);
+}
+
+#[test]
 fn events_tell_everything_once_also_across_kill_9() {
     let root = Root::new();
     root.start_script("quick", "exit 0");

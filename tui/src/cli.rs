@@ -67,6 +67,9 @@ pub enum Command {
     Detach {
         /// The session: its name, its id, or the beginning of either
         name: String,
+        /// As JSON
+        #[arg(long)]
+        json: bool,
     },
     /// Show all layers of a session: thread, session, terminals, runtimes, lease
     Show {
@@ -117,6 +120,9 @@ pub enum Command {
     Kill {
         /// The session: its name, its id, or the beginning of either
         name: String,
+        /// As JSON
+        #[arg(long)]
+        json: bool,
     },
     /// Give a session another name
     #[command(after_help = "Example:\n  sessions-tui rename api backend")]
@@ -125,12 +131,18 @@ pub enum Command {
         name: String,
         /// Its new name
         new: String,
+        /// As JSON
+        #[arg(long)]
+        json: bool,
     },
     /// Remove an ended session with its recording
     #[command(after_help = "Example:\n  sessions-tui kill api; sessions-tui rm api")]
     Rm {
         /// The session: its name, its id, or the beginning of either
         name: String,
+        /// As JSON
+        #[arg(long)]
+        json: bool,
     },
     /// What happened: all events, or those of one session
     Events {
@@ -230,7 +242,11 @@ pub enum DaemonCommand {
         detached: bool,
     },
     /// Start the daemon, if it is not running
-    Start,
+    Start {
+        /// As JSON
+        #[arg(long)]
+        json: bool,
+    },
     /// Stop the daemon; sessions go on without it
     Stop {
         /// End all sessions too
@@ -239,9 +255,16 @@ pub enum DaemonCommand {
         /// Do not ask
         #[arg(long, short)]
         yes: bool,
+        /// As JSON
+        #[arg(long)]
+        json: bool,
     },
     /// Stop and start again, for instance after an upgrade; sessions go on
-    Restart,
+    Restart {
+        /// As JSON
+        #[arg(long)]
+        json: bool,
+    },
     /// Is it running, and how is it?
     Status {
         /// As JSON
@@ -295,14 +318,14 @@ async fn perform(paths: &Paths, command: Command) -> Result<(), Failure> {
         Command::New(args) => session::new(paths, args).await,
         Command::Ls(args) => session::ls(paths, args).await,
         Command::Attach { name, read_only } => terminal::attach(paths, name, read_only).await,
-        Command::Detach { name } => terminal::detach(paths, name).await,
+        Command::Detach { name, json } => terminal::detach(paths, name, json).await,
         Command::Show { name, json } => session::show(paths, name, json).await,
         Command::Send(args) => terminal::send(paths, args).await,
         Command::Screen { name, ansi, json, scrollback } => terminal::screen(paths, name, ansi, json, scrollback).await,
         Command::Wait { name, condition, timeout, json } => terminal::wait(paths, name, condition, timeout, json).await,
-        Command::Kill { name } => session::kill(paths, name).await,
-        Command::Rename { name, new } => session::rename(paths, name, new).await,
-        Command::Rm { name } => session::rm(paths, name).await,
+        Command::Kill { name, json } => session::kill(paths, name, json).await,
+        Command::Rename { name, new, json } => session::rename(paths, name, new, json).await,
+        Command::Rm { name, json } => session::rm(paths, name, json).await,
         Command::Events { name, since, follow, json } => event::events(paths, name, since, follow, json).await,
         Command::Daemon { command } => daemon::perform(paths, command).await,
     }

@@ -15,9 +15,9 @@ use crate::tty;
 pub async fn perform(paths: &Paths, command: DaemonCommand) -> Result<(), Failure> {
     match command {
         DaemonCommand::Run { .. } => Err(Failure::failed("the daemon cannot run inside a command")),
-        DaemonCommand::Start => start(paths).await,
-        DaemonCommand::Stop { all, yes } => stop(paths, all, yes).await,
-        DaemonCommand::Restart => restart(paths).await,
+        DaemonCommand::Start { json } => start(paths, json).await,
+        DaemonCommand::Stop { all, yes, json } => stop(paths, all, yes, json).await,
+        DaemonCommand::Restart { json } => restart(paths, json).await,
         DaemonCommand::Status { json } => status(paths, json).await,
         DaemonCommand::Logs { lines } => logs(paths, lines),
     }
@@ -39,17 +39,20 @@ fn say(line: &str) {
     let _ = out.flush();
 }
 
-async fn start(paths: &Paths) -> Result<(), Failure> {
-    if let Some(client) = connect::running(paths).await? {
-        return print(&format!("the daemon is already running, pid {}\n", client.daemon.pid));
+async fn start(paths: &Paths, json: bool) -> Result<(), Failure> {
+    let (client, words) = match connect::running(paths).await? {
+        Some(client) => (client, "is already running"),
+        None => (connect::start(paths).await?, "is running"),
+    };
+    if json {
+        return print_json(&client.daemon);
     }
-    let client = connect::start(paths).await?;
-    print(&format!("the daemon is running, pid {}\n", client.daemon.pid))
+    print(&format!("the daemon {words}, pid {}\n", client.daemon.pid))
 }
 
-async fn stop(paths: &Paths, all: bool, yes: bool) -> Result<(), Failure> {
+async fn stop(paths: &Paths, all: bool, yes: bool, json: bool) -> Result<(), Failure> {
     let Some(mut client) = connect::running(paths).await? else {
-        return print("the daemon is not running\n");
+        return if json { print_json(&Stopped { going_on: 0, ended: 0 }) } else { print("the daemon is not running\n") };
     };
     if all && !yes {
         let sessions: Vec<Session> = client.call(Request::List(Filter::default())).await?;
@@ -60,6 +63,9 @@ async fn stop(paths: &Paths, all: bool, yes: bool) -> Result<(), Failure> {
     }
     let stopped: Stopped = client.call(Request::Stop { end_sessions: all, restart: false }).await?;
     wait_until_gone(client).await;
+    if json {
+        return print_json(&stopped);
+    }
     print(&match (stopped.going_on, stopped.ended) {
         (0, 0) => "the daemon is stopped; there were no running sessions\n".to_owned(),
         (0, ended) => format!("the daemon is stopped, {} ended\n", count(ended as usize, "session")),
@@ -68,13 +74,16 @@ async fn stop(paths: &Paths, all: bool, yes: bool) -> Result<(), Failure> {
     })
 }
 
-async fn restart(paths: &Paths) -> Result<(), Failure> {
+async fn restart(paths: &Paths, json: bool) -> Result<(), Failure> {
     if let Some(mut client) = connect::running(paths).await? {
         client.call::<Stopped>(Request::Stop { end_sessions: false, restart: true }).await?;
         wait_until_gone(client).await;
     }
     let mut client = connect::start(paths).await?;
     let status: DaemonStatus = client.call(Request::Status).await?;
+    if json {
+        return print_json(&status);
+    }
     print(&format!("the daemon is running again, pid {}, with {}\n", status.pid, count(status.live_sessions as usize, "session")))
 }
 

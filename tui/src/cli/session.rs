@@ -156,17 +156,17 @@ fn runtime_text(runtime: &Runtime) -> String {
     out
 }
 
-pub async fn kill(paths: &Paths, name: String) -> Result<(), Failure> {
+pub async fn kill(paths: &Paths, name: String, json: bool) -> Result<(), Failure> {
     let session: Session = connect::call(paths, Request::Kill { name }).await?;
-    print(&format!("{} is {}\n", visible(&session.name), table::status_words(&session)))
+    if json { print_json(&session) } else { print(&format!("{} is {}\n", visible(&session.name), table::status_words(&session))) }
 }
 
-pub async fn rename(paths: &Paths, name: String, new: String) -> Result<(), Failure> {
+pub async fn rename(paths: &Paths, name: String, new: String, json: bool) -> Result<(), Failure> {
     let session: Session = connect::call(paths, Request::Rename { name, new }).await?;
-    print(&format!("{}\n", visible(&session.name)))
+    if json { print_json(&session) } else { print(&format!("{}\n", visible(&session.name))) }
 }
 
-pub async fn rm(paths: &Paths, name: String) -> Result<(), Failure> {
+pub async fn rm(paths: &Paths, name: String, json: bool) -> Result<(), Failure> {
     let session: Session = connect::call(paths, Request::Remove { name }).await?;
-    print(&format!("{} is removed, with its recording\n", visible(&session.name)))
+    if json { print_json(&session) } else { print(&format!("{} is removed, with its recording\n", visible(&session.name))) }
 }

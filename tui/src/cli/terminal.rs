@@ -38,8 +38,11 @@ fn last_active(sessions: Vec<Session>) -> Result<String, Failure> {
         .ok_or_else(|| Failure::new(Code::NotFound, "no session is running: start one with `sessions-tui new`"))
 }
 
-pub async fn detach(paths: &Paths, name: String) -> Result<(), Failure> {
+pub async fn detach(paths: &Paths, name: String, json: bool) -> Result<(), Failure> {
     let count: usize = connect::call(paths, Request::Detach { name }).await?;
+    if json {
+        return print_json(&serde_json::json!({"detached": count}));
+    }
     print(&format!("{} detached\n", shared::text::count(count, "client")))
 }
 
