@@ -1,7 +1,9 @@
 //! daemon start, stop, restart, status, logs. `run` is the root package's, which alone sees the daemon.
 
 use std::io::{BufRead, Write};
+use std::time::{Duration, Instant};
 
+use rustix::fs::FlockOperation;
 use shared::message::{DaemonStatus, Failure, Filter, Request, Stopped};
 use shared::paths::Paths;
 use shared::session::Session;
@@ -62,7 +64,7 @@ async fn stop(paths: &Paths, all: bool, yes: bool, json: bool) -> Result<(), Fai
         }
     }
     let stopped: Stopped = client.call(Request::Stop { end_sessions: all, restart: false }).await?;
-    wait_until_gone(client).await;
+    wait_until_gone(paths, client).await;
     if json {
         return print_json(&stopped);
     }
@@ -77,7 +79,7 @@ async fn stop(paths: &Paths, all: bool, yes: bool, json: bool) -> Result<(), Fai
 async fn restart(paths: &Paths, json: bool) -> Result<(), Failure> {
     if let Some(mut client) = connect::running(paths).await? {
         client.call::<Stopped>(Request::Stop { end_sessions: false, restart: true }).await?;
-        wait_until_gone(client).await;
+        wait_until_gone(paths, client).await;
     }
     let mut client = connect::start(paths).await?;
     let status: DaemonStatus = client.call(Request::Status).await?;
@@ -87,18 +89,21 @@ async fn restart(paths: &Paths, json: bool) -> Result<(), Failure> {
     print(&format!("the daemon is running again, pid {}, with {}\n", status.pid, count(status.live_sessions as usize, "session")))
 }
 
-/// The connection ends shortly before the daemon does.
-async fn wait_until_gone(mut client: Client) {
-    let pid = i32::try_from(client.daemon.pid).ok().and_then(rustix::process::Pid::from_raw);
+/// The connection ends shortly before the daemon does; its lock ends with it.
+async fn wait_until_gone(paths: &Paths, mut client: Client) {
     while client.receive().await.is_ok() {}
-    let deadline = std::time::Instant::now() + GOING_PATIENCE;
-    while pid.is_some_and(|pid| rustix::process::test_kill_process(pid).is_ok()) && std::time::Instant::now() < deadline {
-        tokio::time::sleep(std::time::Duration::from_millis(2)).await;
+    let Ok(lock) = std::fs::File::open(paths.lock()) else { return };
+    let deadline = Instant::now() + GOING_PATIENCE;
+    while rustix::fs::flock(&lock, FlockOperation::NonBlockingLockShared).is_err() && Instant::now() < deadline {
+        tokio::time::sleep(GLANCE).await;
     }
 }
 
 /// A daemon that has closed its connections only stores what is left.
-const GOING_PATIENCE: std::time::Duration = std::time::Duration::from_secs(5);
+const GOING_PATIENCE: Duration = Duration::from_secs(2);
+
+/// Between two looks at its lock.
+const GLANCE: Duration = Duration::from_millis(2);
 
 fn confirm(question: &str) -> Result<bool, Failure> {
     if !tty::is_interactive() {
