@@ -1,7 +1,8 @@
 //! A holder owns one program with its PTY and appends what it says to the recording. It outlives the daemon.
-//! `process`, `pty` and `wire` run inside the holder; `spawn` and `link` are the daemon's side.
+//! `process`, `peer`, `pty` and `wire` run inside the holder; `spawn` and `link` are the daemon's side.
 
 pub mod link;
+mod peer;
 mod process;
 mod pty;
 pub mod spawn;

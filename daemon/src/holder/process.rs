@@ -2,7 +2,7 @@
 //! It parses nothing, waits for nobody, and ends only with its program or on request. No unwrap, no expect.
 
 use std::io::{self, Read, Write};
-use std::os::fd::{AsFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsFd, FromRawFd, OwnedFd};
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
@@ -18,6 +18,7 @@ use shared::runtime::ExitStatus;
 use shared::screen::Size;
 use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 
+use super::peer::{Peer, is_same_user};
 use super::pty::{self, Pty};
 use super::tree;
 use super::wire::{Greeting, INPUT_STEP, News, Order, Start, VERSION};
@@ -126,68 +127,6 @@ fn read_start(link: &mut UnixStream) -> io::Result<Start> {
             _ => return Err(io::Error::from(io::ErrorKind::InvalidData)),
         }
     }
-}
-
-/// A connection with what has arrived and what is still to be sent.
-struct Peer {
-    stream: UnixStream,
-    arrived: Vec<u8>,
-    outgoing: Vec<u8>,
-}
-
-impl Peer {
-    fn new(stream: UnixStream) -> io::Result<Self> {
-        stream.set_nonblocking(true)?;
-        Ok(Self { stream, arrived: Vec::new(), outgoing: Vec::new() })
-    }
-
-    /// Reads what is there; an error or end means the peer is gone.
-    fn receive(&mut self) -> io::Result<()> {
-        let mut chunk = [0; 4096];
-        match self.stream.read(&mut chunk) {
-            Ok(0) => Err(io::Error::from(io::ErrorKind::UnexpectedEof)),
-            Ok(n) => {
-                self.arrived.extend_from_slice(chunk.get(..n).unwrap_or_default());
-                Ok(())
-            }
-            Err(error) if would_block(&error) => Ok(()),
-            Err(error) => Err(error),
-        }
-    }
-
-    fn next_order(&mut self) -> io::Result<Option<Order>> {
-        match Order::decode(&self.arrived) {
-            Ok(Some((order, size))) => {
-                self.arrived.drain(..size);
-                if self.arrived.is_empty() {
-                    self.arrived = Vec::new();
-                }
-                Ok(Some(order))
-            }
-            Ok(None) => Ok(None),
-            Err(_) => Err(io::Error::from(io::ErrorKind::InvalidData)),
-        }
-    }
-
-    fn send(&mut self) -> io::Result<()> {
-        while !self.outgoing.is_empty() {
-            match self.stream.write(&self.outgoing) {
-                Ok(n) => {
-                    self.outgoing.drain(..n);
-                }
-                Err(error) if would_block(&error) => return Ok(()),
-                Err(error) => return Err(error),
-            }
-        }
-        if self.outgoing.capacity() > READ_BUFFER {
-            self.outgoing = Vec::new();
-        }
-        Ok(())
-    }
-}
-
-fn would_block(error: &io::Error) -> bool {
-    matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted)
 }
 
 /// The recording, or the reason why there is none now.
@@ -693,15 +632,4 @@ fn describe(start: &Start, error: &io::Error) -> String {
         io::ErrorKind::NotFound => format!("cannot start {program}: no such program"),
         _ => format!("cannot start {program}: {error}"),
     }
-}
-
-#[cfg(target_os = "linux")]
-fn is_same_user(socket: BorrowedFd<'_>) -> bool {
-    rustix::net::sockopt::socket_peercred(socket).is_ok_and(|peer| peer.uid == rustix::process::geteuid())
-}
-
-/// Elsewhere the folder's permissions (0700) are the check.
-#[cfg(not(target_os = "linux"))]
-fn is_same_user(_: BorrowedFd<'_>) -> bool {
-    true
 }
