@@ -19,4 +19,4 @@ mod store;
 mod tty;
 
 pub use holder::run as run_holder;
-pub use server::{Ran, StartError, run as run_daemon};
+pub use server::{StartError, run as run_daemon};

@@ -41,13 +41,8 @@ pub enum StartError {
     Io(#[from] io::Error),
 }
 
-/// How a daemon's run ended.
-pub enum Ran {
-    Stopped,
-}
-
 /// Runs the daemon until it is told to stop. `ready` is called once clients can connect.
-pub async fn run(paths: Paths, config: Config, warnings: Vec<String>, ready: impl FnOnce()) -> Result<Ran, StartError> {
+pub async fn run(paths: Paths, config: Config, warnings: Vec<String>, ready: impl FnOnce()) -> Result<(), StartError> {
     files::private_dir(&paths.state)?;
     let _lock = lock(&paths)?;
     files::private_dir(&paths.runtime)?;
@@ -78,7 +73,7 @@ pub async fn run(paths: Paths, config: Config, warnings: Vec<String>, ready: imp
     context.store.settle().await;
     context.log.note("daemon stopped");
     outcome?;
-    Ok(Ran::Stopped)
+    Ok(())
 }
 
 /// Held for life: whoever has it may touch the socket, the database and the holders.

@@ -287,8 +287,6 @@ pub enum Detached {
     Asked,
     /// The user pressed the keys for it, in a terminal the daemon reads.
     ByKey,
-    /// The session was removed.
-    Removed,
 }
 
 // ---- answers ----

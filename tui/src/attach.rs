@@ -197,7 +197,6 @@ impl Session {
             Detached::Ended { sentence, .. } => Left::Detached(format!("{name} ended: {sentence}")),
             Detached::ByKey => Left::Detached(format!("detached from {name}")),
             Detached::Asked => Left::Detached(format!("detached from {name} by another client")),
-            Detached::Removed => Left::Detached(format!("{name} was removed")),
         }
     }
 }

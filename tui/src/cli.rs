@@ -94,7 +94,7 @@ pub enum Command {
         /// As JSON
         #[arg(long)]
         json: bool,
-        /// Also this many lines that have scrolled away
+        /// Also this many lines that have scrolled away (20000 at most)
         #[arg(long, value_name = "LINES", default_value_t = 0)]
         scrollback: u32,
     },

@@ -51,7 +51,7 @@ async fn run_daemon(cli: &Cli, detached: bool) -> ExitCode {
         }
     };
     match daemon::run_daemon(paths, config, warning.into_iter().collect(), ready).await {
-        Ok(_) => ExitCode::SUCCESS,
+        Ok(()) => ExitCode::SUCCESS,
         Err(error) => refuse(&error.to_string(), matches!(error, StartError::AlreadyRunning(_)), detached),
     }
 }
