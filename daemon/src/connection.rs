@@ -5,6 +5,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use interprocess::local_socket::tokio::Stream;
+use shared::event::Author;
 use shared::frame;
 use shared::message::{self, Answer, Code, Failure, Hello, HelloLine, INPUT, MAX_LINE, OUTPUT, PROTOCOL, Push, Request};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -22,11 +23,11 @@ const READ_BYTES: usize = 4 << 10;
 /// Calls of one client that are under way; more make it wait.
 const CALLS_AT_ONCE: usize = 64;
 
-pub async fn serve(context: Context, stream: Stream) {
+pub async fn serve(context: Context, stream: Stream, author: Author) {
     context.clients.fetch_add(1, Ordering::Relaxed);
     let stream = Arc::new(stream);
     let outbox = Arc::new(Outbox::default());
-    let caller = Arc::new(Caller::new(Arc::clone(&outbox)));
+    let caller = Arc::new(Caller::new(Arc::clone(&outbox), author));
     let mut writer = tokio::spawn(write(Arc::clone(&stream), Arc::clone(&caller)));
     let mut reading = Reading {
         context: Arc::clone(&context),

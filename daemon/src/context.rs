@@ -1,14 +1,16 @@
 //! What every request needs, passed first; never global.
 
-use std::sync::Arc;
 use std::sync::atomic::AtomicU32;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use shared::config::Config;
 use shared::id::LeaseId;
 use shared::paths::Paths;
 use tokio::sync::watch;
 
+use crate::clock::Clock;
 use crate::log::Log;
+use crate::queue::Queue;
 use crate::registry::Registry;
 use crate::store::StoreHandle;
 
@@ -19,15 +21,27 @@ pub struct World {
     pub config: Config,
     pub store: StoreHandle,
     pub registry: Registry,
+    pub queue: Queue,
+    pub clock: Clock,
     pub log: Log,
     pub local_lease: LeaseId,
+    /// When the first daemon of this boot started: a runtime from before then was lost with the machine.
+    pub boot_since: jiff::Timestamp,
     pub started_at: jiff::Timestamp,
     pub clients: AtomicU32,
-    pub warnings: Vec<String>,
+    pub warnings: Mutex<Vec<String>>,
     /// The limit on open files that programs get.
     pub open_files: Option<u64>,
     /// Set once, to end the daemon.
     pub stop: watch::Sender<Stop>,
+}
+
+impl World {
+    /// What a user should know: in the log, and in `daemon status` from now on.
+    pub fn warn(&self, text: String) {
+        self.log.warn(&text);
+        self.warnings.lock().unwrap_or_else(PoisonError::into_inner).push(text);
+    }
 }
 
 /// Whether the daemon is to end.

@@ -1,14 +1,20 @@
 //! The daemon: keeps the database and the screens, reaches holders, serves clients. And the holder, which outlives it.
 
 mod attachment;
+mod cleanup;
+mod clock;
 mod connection;
 mod context;
+mod expiry;
 mod files;
 mod holder;
+mod launch;
 mod lifecycle;
 mod log;
 mod picture;
+mod policy;
 mod poll;
+mod queue;
 mod recording;
 mod recover;
 mod registry;

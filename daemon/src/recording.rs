@@ -161,3 +161,10 @@ pub fn disk_bytes(dir: &Path) -> u64 {
     std::fs::read_dir(dir)
         .map_or(0, |entries| entries.filter_map(Result::ok).filter_map(|entry| entry.metadata().ok()).map(|meta| meta.len()).sum())
 }
+
+/// When output was last appended, as the file system has it.
+pub fn last_written(dir: &Path) -> Option<jiff::Timestamp> {
+    let last = segments(dir).ok()?.into_iter().next_back()?;
+    let modified = std::fs::metadata(dir.join(format!("{last:016x}.rec"))).ok()?.modified().ok()?;
+    jiff::Timestamp::try_from(modified).ok()
+}

@@ -5,17 +5,17 @@ use std::time::Duration;
 
 use shared::event::Author;
 use shared::id::RuntimeId;
-use shared::runtime::{Launch, LostReason, RuntimeState};
+use shared::runtime::{LostReason, RuntimeState};
 use tokio::task::JoinSet;
 
 use crate::context::Context;
 use crate::holder::link::{Link, LinkError};
 use crate::holder::wire::Greeting;
 use crate::holder::{end_marked, marked};
-use crate::lifecycle::{self, End};
-use crate::recording;
+use crate::lifecycle::End;
 use crate::runtime::{self, Beginning};
-use crate::store::{self, LiveRuntime, Start};
+use crate::store::{self, EndingAt, LiveRuntime, New, Program};
+use crate::{launch, queue, recording};
 
 /// A holder answers a hello at once; one that is stopped or stuck must not keep the daemon from starting.
 const GREETING_PATIENCE: Duration = Duration::from_secs(2);
@@ -100,8 +100,15 @@ async fn reconnect(context: &Context, live: LiveRuntime, link: Link, greeting: G
     if matches!(live.state, RuntimeState::Starting) {
         context.store.runtime_is_running(live.runtime, greeting.child, greeting.pid).await?;
     }
-    let beginning = Beginning { id: live.runtime, session: live.session, name: live.name, link, greeting };
-    context.registry.insert(runtime::begin(context.clone(), beginning));
+    let last_output = recording::last_written(&context.paths.recording(live.runtime));
+    let beginning = Beginning { id: live.runtime, session: live.session, name: live.name, cwd: live.cwd, link, greeting };
+    let handle = runtime::begin(context.clone(), beginning);
+    if let Some(at) = last_output {
+        // what it said while no daemon was there is activity too, as long ago as the files say
+        let ago = jiff::Timestamp::now().as_microsecond() - at.as_microsecond();
+        handle.facts.happened(at, context.clock.now() - ago.max(0));
+    }
+    context.registry.insert(handle);
     Ok(())
 }
 
@@ -118,7 +125,15 @@ async fn settle_lost(context: &Context, live: LiveRuntime) -> store::Result<()> 
         .map_or(live.last_activity_at, |at| at.max(live.last_activity_at));
     let end = match tail.exit {
         Some(status) => End::Exited(status),
-        None if tail.end == 0 => End::Lost(LostReason::NeverStarted),
+        None if tail.end == 0 => {
+            if let Some(again) = context.store.launch_again(live.session, live.runtime, context.local_lease).await? {
+                context.log.note(&format!("session {}: the daemon died when its turn had come; it is started now", live.name));
+                queue::begin(context, again).await;
+                return Ok(());
+            }
+            End::Lost(LostReason::NeverStarted)
+        }
+        None if live.created_at < context.boot_since => End::Lost(LostReason::MachineRestarted),
         None => End::Lost(LostReason::HolderGone),
     };
     if let End::Lost(reason) = &end {
@@ -131,9 +146,8 @@ async fn settle_lost(context: &Context, live: LiveRuntime) -> store::Result<()> 
         ));
         end_orphans(context, &live);
     }
-    let (state, mut ending, facts) = lifecycle::settle(&end, live.session, jiff::Timestamp::now());
-    ending.last_activity_at = last_activity;
-    context.store.runtime_has_ended(live.runtime, live.session, state, ending, facts).await
+    let at = EndingAt { now: jiff::Timestamp::now(), last_activity };
+    context.store.runtime_has_ended(live.runtime, end, at, tail.end).await
 }
 
 /// A holder killed together with the daemon may have left processes that nobody owns.
@@ -174,24 +188,18 @@ async fn adopt(context: &Context, id: RuntimeId, link: Link, greeting: Greeting)
         })
         .unwrap_or_default();
     let cwd = std::fs::read_link(proc.join("cwd")).map_or_else(|_| "/".to_owned(), |path| path.to_string_lossy().into_owned());
-    let launch = Launch { argv, cwd, env_delta: Vec::new(), size: greeting.size };
-    let started = context
-        .store
-        .start_session(Start {
-            name: None,
-            user: None,
-            channel: None,
-            mode: None,
-            task: None,
-            launch,
-            lease: context.local_lease,
-            author: Author::Daemon,
-            runtime: id,
-        })
-        .await?;
+    let asked = New {
+        here: cwd.clone(),
+        program: Some(Program { argv, is_named: true, env_delta: Vec::new(), size: Some(greeting.size), umask: None }),
+        runtime: id,
+        // it is there, and stays where it is
+        is_folder: |_| true,
+        ..launch::plain(context, Author::Daemon)
+    };
+    let started = context.store.open_session(asked).await?;
     context.log.warn(&format!("a holder the database did not know is session {} now", started.session.name));
     context.store.runtime_is_running(id, greeting.child, greeting.pid).await?;
-    let beginning = Beginning { id, session: started.session.id, name: started.session.name, link, greeting };
+    let beginning = Beginning { id, session: started.session.id, name: started.session.name, cwd, link, greeting };
     context.registry.insert(runtime::begin(context.clone(), beginning));
     Ok(())
 }

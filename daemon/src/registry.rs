@@ -4,12 +4,14 @@ use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 
 use shared::id::SessionId;
+use tokio::sync::Notify;
 
 use crate::runtime::RuntimeHandle;
 
 #[derive(Default)]
 pub struct Registry {
     live: Mutex<HashMap<SessionId, RuntimeHandle>>,
+    inserted: Notify,
 }
 
 impl Registry {
@@ -18,11 +20,29 @@ impl Registry {
     }
 
     pub fn insert(&self, handle: RuntimeHandle) {
-        self.live().insert(handle.session, handle);
+        self.live().insert(handle.facts.session(), handle);
+        self.inserted.notify_waiters();
+    }
+
+    /// Returns when something has been inserted since the call.
+    pub fn inserted(&self) -> impl Future<Output = ()> + '_ {
+        let mut inserted = Box::pin(self.inserted.notified());
+        // counted from now on, not from when it is first waited for
+        inserted.as_mut().enable();
+        inserted
     }
 
     pub fn remove(&self, session: SessionId) {
         self.live().remove(&session);
+    }
+
+    /// A program that is still running belongs to the next session of its thread.
+    pub fn pass_on(&self, from: SessionId, to: SessionId) {
+        let mut live = self.live();
+        if let Some(handle) = live.remove(&from) {
+            handle.facts.set_session(to);
+            live.insert(to, handle);
+        }
     }
 
     pub fn get(&self, session: SessionId) -> Option<RuntimeHandle> {

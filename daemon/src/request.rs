@@ -2,7 +2,11 @@
 
 mod daemon;
 mod event;
+mod life;
+mod queue;
+mod record;
 mod session;
+mod stats;
 mod terminal;
 mod wait;
 
@@ -10,20 +14,24 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use shared::event::Author;
 use shared::id::SessionId;
-use shared::message::{Answer, Code, Failure, Request};
-use shared::runtime::RuntimeState;
-use shared::session::Session;
+use shared::message::{Answer, Code, Failure, Previous, Request};
+use shared::runtime::{LostReason, RuntimeState};
+use shared::session::{Session, Status};
 use tokio::task::AbortHandle;
 
 use crate::attachment::Outbox;
 use crate::context::Context;
 use crate::poll::Sink;
 use crate::runtime::{ClientId, RuntimeHandle, Typist};
-use crate::store;
+use crate::{cleanup, store};
+
+pub use session::end_lingering;
 
 /// Whoever sent the request, as far as requests need to know.
 pub struct Caller {
     pub outbox: Arc<Outbox>,
+    /// Who it is, as far as the daemon can see.
+    author: Author,
     attachment: Mutex<Option<(RuntimeHandle, ClientId)>>,
     /// The client's terminal, while the daemon has it.
     terminal: Mutex<Option<Terminal>>,
@@ -43,8 +51,8 @@ impl Drop for Terminal {
 }
 
 impl Caller {
-    pub fn new(outbox: Arc<Outbox>) -> Self {
-        Self { outbox, attachment: Mutex::new(None), terminal: Mutex::new(None) }
+    pub fn new(outbox: Arc<Outbox>, author: Author) -> Self {
+        Self { outbox, author, attachment: Mutex::new(None), terminal: Mutex::new(None) }
     }
 
     fn attachment(&self) -> Option<(RuntimeHandle, ClientId)> {
@@ -109,14 +117,37 @@ pub async fn perform(context: &Context, caller: &Arc<Caller>, id: u64, request: 
             Ok(Some(Answer::new(id, $outcome)))
         };
     }
+    let author = caller.author;
     match request {
-        Request::New(new) => answer!(session::new(context, new).await),
+        Request::New(new) => answer!(session::new(context, new, author).await),
         Request::List(filter) => answer!(session::list(context, filter).await),
         Request::Show { name } => answer!(session::show(context, name).await),
-        Request::Rename { name, new } => answer!(session::rename(context, name, new).await),
-        Request::Kill { name } => answer!(session::kill(context, name).await),
+        Request::Rename { name, new } => answer!(session::rename(context, name, new, author).await),
+        Request::Kill { name } => answer!(session::kill(context, name, author).await),
         Request::Remove { name } => answer!(session::remove(context, name).await),
-        Request::Send { name, bytes } => answer!(terminal::send(context, name, &bytes).await),
+        Request::Pause { name, reason } => answer!(life::pause(context, name, reason, author).await),
+        Request::Resume { name, max_iterations } => answer!(life::resume(context, name, max_iterations, author).await),
+        Request::Complete { name, result } => answer!(life::complete(context, name, result, author).await),
+        Request::Fail { name, error } => answer!(life::fail(context, name, error, author).await),
+        Request::Reset { name } => answer!(life::reset(context, name, author).await),
+        Request::Iterate { name, data } => answer!(record::iterate(context, name, data, author).await),
+        Request::Tell { name, kind, data } => answer!(record::tell(context, name, kind, data, author).await),
+        Request::ToolCall { name, tool, input, output } => answer!(record::tool_call(context, name, tool, input, output, author).await),
+        Request::Learn { name, text, file } => answer!(record::learn(context, name, text, file, author).await),
+        Request::Context { name, set, metadata } => answer!(record::context(context, name, set, metadata, author).await),
+        Request::Stats(filter) => answer!(stats::stats(context, filter).await),
+        Request::Cleanup(asked) => answer!(cleanup::clean(context, asked).await),
+        Request::Audit { thread, limit } => answer!(stats::audit(context, thread, limit).await),
+        Request::Groups => answer!(queue::groups(context).await),
+        Request::SetGroup { name, limit } => answer!(queue::set(context, name, limit).await),
+        Request::UnsetGroup { name } => answer!(queue::unset(context, name).await),
+        Request::AddWebhook { .. }
+        | Request::Webhooks
+        | Request::RemoveWebhook { .. }
+        | Request::EnableWebhook { .. }
+        | Request::TestWebhook { .. }
+        | Request::Deliveries { .. } => Err(Failure::failed("not yet")),
+        Request::Send { name, bytes } => answer!(terminal::send(context, name, &bytes, author).await),
         Request::Screen { name, scrollback } => answer!(terminal::screen(context, name, scrollback).await),
         Request::Wait { name, condition, timeout_ms } => answer!(wait::wait(context, name, condition, timeout_ms).await),
         Request::Attach(attach) => terminal::attach(context, caller, id, attach).await.map(|()| None),
@@ -135,9 +166,9 @@ pub async fn perform(context: &Context, caller: &Arc<Caller>, id: u64, request: 
 impl From<store::Error> for Failure {
     fn from(error: store::Error) -> Self {
         let code = match error {
-            store::Error::SessionIsLive { .. } => Code::Status,
-            store::Error::NameTaken(_) => Code::Usage,
-            store::Error::Gone => Code::NotFound,
+            store::Error::Refused(_) => Code::Status,
+            store::Error::NameTaken(_) | store::Error::Usage(_) => Code::Usage,
+            store::Error::Gone | store::Error::NotFound(_) => Code::NotFound,
             _ => Code::Failed,
         };
         Self::new(code, error.to_string())
@@ -150,26 +181,38 @@ async fn find(context: &Context, name: String) -> Result<Session, Failure> {
     Ok(with_live(context, context.store.session(id).await?))
 }
 
+/// The session to be worked with. One that was named by its id and was lost when the machine restarted cannot go on: that
+/// is said and logged, and a fresh one on the same thread takes its place.
+async fn find_to_use(context: &Context, name: String, author: Author) -> Result<(Session, Option<Previous>), Failure> {
+    let is_id = SessionId::parse(&name).is_some();
+    let session = find(context, name).await?;
+    let is_lost = matches!(session.runtime_state, Some(RuntimeState::Lost { reason: LostReason::MachineRestarted, .. }));
+    if !(is_id && is_lost && session.status.has_ended()) {
+        return Ok((session, None));
+    }
+    let fresh = session::open_record(context, session.id, author).await?;
+    Ok((fresh.session, fresh.previous))
+}
+
 /// The runtime of a session that must be live for what is asked.
 async fn find_live(context: &Context, name: String, verb: &str) -> Result<(Session, RuntimeHandle), Failure> {
     let session = find(context, name).await?;
     match context.registry.get(session.id) {
         Some(handle) => Ok((session, handle)),
         None if session.status.has_ended() => {
-            Err(Failure::new(Code::Status, format!("cannot {verb}: session {} is {}", session.name, in_words(&session))))
+            Err(Failure::new(Code::Status, format!("cannot {verb}: session {} is {}", session.name, session.in_words())))
         }
+        None if session.status == Status::Queued => {
+            Err(Failure::new(Code::Status, format!("cannot {verb}: session {} is queued; its program has not started yet", session.name)))
+        }
+        None if session.runtime_state.as_ref().is_none_or(|state| !state.is_live()) => Err(Failure::new(
+            Code::Status,
+            format!("cannot {verb}: session {0} has no program; `sessions-tui new -n {0} -- COMMAND` starts one in it", session.name),
+        )),
         None => Err(Failure::failed(format!(
             "cannot {verb}: the holder of session {} does not answer; it is tried again every second",
             session.name
         ))),
-    }
-}
-
-/// `completed (exit code 0)`
-fn in_words(session: &Session) -> String {
-    match &session.status_reason {
-        Some(reason) => format!("{} ({reason})", session.status),
-        None => session.status.to_string(),
     }
 }
 
@@ -184,9 +227,6 @@ fn with_live(context: &Context, mut session: Session) -> Session {
     }
     session
 }
-
-/// Requests over the socket come from scripts and people alike; keys of attached clients are a person's.
-const AUTHOR: Author = Author::Api;
 
 fn session_runtime_dir(context: &Context, session: &Session) -> Option<(SessionId, std::path::PathBuf)> {
     session.runtime.map(|runtime| (session.id, context.paths.recording(runtime)))

@@ -18,6 +18,7 @@ use tokio::sync::{Notify, mpsc, oneshot, watch};
 use tokio::time::Instant;
 
 use crate::attachment::Outbox;
+use crate::clock::Steady;
 use crate::context::Context;
 use crate::holder::link::Link;
 use crate::holder::wire::Greeting;
@@ -136,6 +137,8 @@ pub struct Beginning {
     pub id: RuntimeId,
     pub session: SessionId,
     pub name: String,
+    /// The folder its program was in, as far as known.
+    pub cwd: String,
     pub link: Link,
     pub greeting: Greeting,
 }
@@ -143,8 +146,9 @@ pub struct Beginning {
 struct Runtime {
     context: Context,
     id: RuntimeId,
-    session: SessionId,
     name: String,
+    /// The folder its program was last seen in.
+    cwd: String,
     link: Link,
     asks: mpsc::Receiver<Ask>,
     facts: Arc<Facts>,
@@ -182,6 +186,8 @@ struct Runtime {
     last_drawn: Instant,
     is_dirty: bool,
     rest_at: Option<Instant>,
+    /// The activity that was stored last, by the steady clock.
+    noted: Steady,
 }
 
 /// Input that has not gone to the holder yet.
@@ -198,14 +204,14 @@ pub fn begin(context: Context, beginning: Beginning) -> RuntimeHandle {
     let (ended, ended_seen) = watch::channel(None);
     let (activity, activity_seen) = watch::channel(0);
     let greeting = beginning.greeting;
-    let facts = Arc::new(Facts::new(&greeting));
-    let handle = RuntimeHandle::new(beginning.id, beginning.session, asks, Arc::clone(&facts), ended_seen, activity_seen);
+    let facts = Arc::new(Facts::new(&greeting, beginning.session, context.clock));
+    let handle = RuntimeHandle::new(beginning.id, asks, Arc::clone(&facts), ended_seen, activity_seen);
     let dir = context.paths.recording(beginning.id);
     let now = Instant::now();
     let runtime = Runtime {
         id: beginning.id,
-        session: beginning.session,
         name: beginning.name,
+        cwd: beginning.cwd,
         link: beginning.link,
         asks: waiting,
         facts,
@@ -236,6 +242,7 @@ pub fn begin(context: Context, beginning: Beginning) -> RuntimeHandle {
         last_drawn: now,
         is_dirty: false,
         rest_at: None,
+        noted: 0,
         context,
     };
     tokio::spawn(runtime.run(greeting.answered));

@@ -4,8 +4,8 @@ use std::fs::File;
 use std::io::{self, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
-use std::sync::Arc;
 use std::sync::atomic::AtomicU32;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use interprocess::local_socket::tokio::Listener;
@@ -14,16 +14,19 @@ use interprocess::local_socket::traits::StreamCommon;
 use interprocess::local_socket::{GenericFilePath, ListenerOptions};
 use interprocess::os::unix::local_socket::ListenerOptionsExt;
 use shared::config::Config;
+use shared::event::Author;
 use shared::paths::Paths;
+use shared::runtime::MARKS;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
 use crate::context::{Context, Stop, World};
 use crate::log::Log;
+use crate::queue::Queue;
 use crate::registry::Registry;
 use crate::store::{self, StoreHandle};
-use crate::{connection, files, recover};
+use crate::{cleanup, connection, expiry, files, queue, recover};
 
 /// Clients at once; beyond that a new one has to wait, and those that are there are fine.
 const MAX_CLIENTS: usize = 1000;
@@ -63,11 +66,17 @@ pub async fn run(paths: Paths, config: Config, warnings: Vec<String>, ready: imp
         shared::text::count(context.registry.count(), "session")
     ));
     ready();
+    for work in
+        [tokio::spawn(queue::run(context.clone())), tokio::spawn(expiry::run(context.clone())), tokio::spawn(cleanup::run(context.clone()))]
+    {
+        // they end with the daemon
+        drop(work);
+    }
     let outcome = serve(&context, listener).await;
     let _ = std::fs::remove_file(context.paths.socket());
     for handle in context.registry.all() {
         if let Some(at) = handle.facts.last_activity() {
-            let _ = context.store.touch(handle.session, at).await;
+            let _ = context.store.touch(handle.facts.session(), at, handle.facts.last_steady()).await;
         }
     }
     context.store.settle().await;
@@ -116,18 +125,22 @@ async fn open_world(
         log.warn(&text);
         warnings.push(text);
     }
-    let store = StoreHandle::start(opened.connection)?;
-    let local_lease = store.local_lease(boot_id()).await?;
+    let clock = store::steady_clock(&opened.connection, &boot_id())?;
+    let store = StoreHandle::start(opened.connection, clock)?;
+    let (local_lease, boot_since) = store.local_lease(boot_id()).await?;
     Ok(Arc::new(World {
         paths,
         config,
         store,
         registry: Registry::default(),
+        queue: Queue::default(),
+        clock,
         log,
         local_lease,
+        boot_since,
         started_at: jiff::Timestamp::now(),
         clients: AtomicU32::new(0),
-        warnings,
+        warnings: Mutex::new(warnings),
         open_files,
         stop: watch::Sender::new(Stop::No),
     }))
@@ -157,6 +170,16 @@ fn point_to_socket(paths: &Paths) -> io::Result<()> {
     std::fs::rename(temporary, paths.pointer())
 }
 
+/// Who is calling, as the kernel tells it: a process inside a session is at work there for somebody; any other is a script or
+/// a person at a prompt. What is typed into an attached terminal is always a person's.
+fn author_of(pid: Option<i32>) -> Author {
+    let inside = pid.and_then(|pid| std::fs::read(format!("/proc/{pid}/environ")).ok()).is_some_and(|environment| {
+        let mark = format!("{}=", MARKS[0]);
+        environment.split(|byte| *byte == 0).any(|variable| variable.starts_with(mark.as_bytes()))
+    });
+    if inside { Author::Agent } else { Author::Api }
+}
+
 async fn serve(context: &Context, listener: Listener) -> io::Result<()> {
     let mut terminate = signal(SignalKind::terminate())?;
     let mut interrupt = signal(SignalKind::interrupt())?;
@@ -168,10 +191,12 @@ async fn serve(context: &Context, listener: Listener) -> io::Result<()> {
         tokio::select! {
             accepted = listener.accept(), if clients.len() < MAX_CLIENTS => match accepted {
                 Ok(stream) => {
-                    if stream.peer_creds().is_ok_and(|peer| peer.euid() == Some(uid)) {
-                        clients.spawn(connection::serve(Arc::clone(context), stream));
-                    } else {
-                        context.log.warn("a connection of another user was refused");
+                    match stream.peer_creds() {
+                        Ok(peer) if peer.euid() == Some(uid) => {
+                            let author = author_of(peer.pid());
+                            clients.spawn(connection::serve(Arc::clone(context), stream, author));
+                        }
+                        _ => context.log.warn("a connection of another user was refused"),
                     }
                 }
                 Err(error) => {

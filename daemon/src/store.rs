@@ -1,25 +1,40 @@
 //! The database: one thread, typed calls. The only place with SQL is this module and its files.
 //! A change and the events that tell of it are one transaction, announced after commit.
 
+mod cleanup;
+mod clock;
 mod event;
+mod life;
+mod new;
 mod open;
+mod queue;
+mod record;
 mod runtime;
 mod schema;
 mod session;
+mod stats;
 mod thread;
 
+use std::borrow::Cow;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use rusqlite::{Connection, Transaction};
 use shared::event::{Author, Event};
+use shared::filter::Filter;
 use shared::id::{RuntimeId, SessionId};
-use shared::message::Filter;
 use shared::session::Session;
 use tokio::sync::{broadcast, mpsc, oneshot};
 
-pub use open::open;
-pub use runtime::{Ending, LiveRuntime, Start, Started};
+use crate::clock::Clock;
+
+pub use cleanup::Old;
+pub use clock::steady_clock;
+pub use life::Asked;
+pub use new::{New, Opened, Program};
+pub use open::{check_large, open};
+pub use queue::{Promoted, QueuedLaunch};
+pub use runtime::{Ending, EndingAt, LiveRuntime};
 
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
@@ -29,8 +44,14 @@ pub enum Error {
     Newer { found: i64, known: i64 },
     #[error("a session called {0} is already there: choose another name, or attach to it")]
     NameTaken(String),
-    #[error("session {name} is {status}: attach to it, or choose another name")]
-    SessionIsLive { name: String, status: shared::session::Status },
+    /// Not allowed in its present status; nothing was changed.
+    #[error("{0}")]
+    Refused(String),
+    /// What was asked makes no sense as asked.
+    #[error("{0}")]
+    Usage(String),
+    #[error("{0}")]
+    NotFound(String),
     #[error("there is no such session any more")]
     Gone,
     #[error("the disk is full: nothing was stored; free some space and try again")]
@@ -72,6 +93,7 @@ pub struct StoreHandle {
     commits: Arc<AtomicU64>,
     /// The last list that was read; asked for again and again by everyone who watches.
     listed: Arc<Mutex<Option<Listed>>>,
+    clock: Clock,
 }
 
 struct Listed {
@@ -88,7 +110,7 @@ const ANNOUNCED_EVENTS: usize = 1024;
 
 impl StoreHandle {
     /// Gives the connection to a thread of its own.
-    pub fn start(mut connection: Connection) -> std::io::Result<Self> {
+    pub fn start(mut connection: Connection, clock: Clock) -> std::io::Result<Self> {
         let (jobs, mut waiting) = mpsc::channel::<Job>(WAITING_CALLS);
         std::thread::Builder::new().name("store".into()).stack_size(512 << 10).spawn(move || {
             while let Some(job) = waiting.blocking_recv() {
@@ -97,7 +119,7 @@ impl StoreHandle {
             // the last handle is gone: leave a database without a log behind
             let _ = connection.execute_batch("PRAGMA wal_checkpoint(TRUNCATE)");
         })?;
-        Ok(Self { jobs, announcements: broadcast::Sender::new(ANNOUNCED_EVENTS), commits: Arc::default(), listed: Arc::default() })
+        Ok(Self { jobs, announcements: broadcast::Sender::new(ANNOUNCED_EVENTS), commits: Arc::default(), listed: Arc::default(), clock })
     }
 
     /// Events as they are committed, from now on.
@@ -126,9 +148,9 @@ impl StoreHandle {
         work: impl FnOnce(&mut Change<'_>) -> Result<R> + Send + 'static,
     ) -> Result<R> {
         let (answer, answered) = oneshot::channel();
-        let (announcements, commits) = (self.announcements.clone(), Arc::clone(&self.commits));
+        let (announcements, commits, clock) = (self.announcements.clone(), Arc::clone(&self.commits), self.clock);
         let job: Job = Box::new(move |connection| {
-            let outcome = change(connection, durability, work);
+            let outcome = change(connection, durability, clock, work);
             commits.fetch_add(1, Ordering::Release);
             let outcome = outcome.map(|(result, events)| {
                 for event in events {
@@ -152,11 +174,13 @@ fn stopped() -> Error {
 struct Change<'c> {
     sql: Transaction<'c>,
     events: Vec<Event>,
+    clock: Clock,
 }
 
 fn change<R>(
     connection: &mut Connection,
     durability: Durability,
+    clock: Clock,
     work: impl FnOnce(&mut Change<'_>) -> Result<R>,
 ) -> Result<(R, Vec<Event>)> {
     let level = match durability {
@@ -164,9 +188,10 @@ fn change<R>(
         Durability::Process => "NORMAL",
     };
     connection.pragma_update(None, "synchronous", level)?;
-    let mut change = Change { sql: connection.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?, events: Vec::new() };
+    let sql = connection.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
+    let mut change = Change { sql, events: Vec::new(), clock };
     let result = work(&mut change)?;
-    let Change { sql, events } = change;
+    let Change { sql, events, .. } = change;
     sql.commit()?;
     Ok((result, events))
 }
@@ -175,13 +200,13 @@ fn change<R>(
 pub struct Fact {
     pub session: SessionId,
     pub author: Author,
-    pub kind: &'static str,
+    pub kind: Cow<'static, str>,
     pub data: serde_json::Value,
 }
 
 impl Fact {
-    pub fn new(session: SessionId, author: Author, kind: &'static str, data: serde_json::Value) -> Self {
-        Self { session, author, kind, data }
+    pub fn new(session: SessionId, author: Author, kind: impl Into<Cow<'static, str>>, data: serde_json::Value) -> Self {
+        Self { session, author, kind: kind.into(), data }
     }
 }
 
@@ -202,4 +227,13 @@ fn timestamp(micros: i64) -> jiff::Timestamp {
 /// A stored text that does not parse means a damaged row: said, never guessed.
 fn broken(what: &str, text: &str) -> Error {
     Error::Broken(format!("{what} {text:?} is not readable"))
+}
+
+/// A value as the database keeps it.
+fn json(value: &impl serde::Serialize) -> Result<String> {
+    serde_json::to_string(value).map_err(|error| Error::Broken(error.to_string()))
+}
+
+fn parse<T: serde::de::DeserializeOwned>(what: &str, text: &str) -> Result<T> {
+    serde_json::from_str(text).map_err(|_| broken(what, text))
 }

@@ -1,12 +1,86 @@
 //! `config.toml`: its types, defaults, and errors with line and reason. Reads no file.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
+
+use crate::policy::{Kind, Limit, Policy, Span};
 
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
     pub keys: Keys,
     pub recording: RecordingConfig,
+    pub policy: PolicyConfig,
+    /// How many sessions of a group run at once.
+    pub groups: BTreeMap<String, u64>,
+    pub cleanup: CleanupConfig,
+    pub webhooks: WebhookConfig,
+}
+
+/// Defaults by kind of session; `--idle-timeout` and `--max-duration` say otherwise for one.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct PolicyConfig {
+    pub terminal: Policy,
+    pub task: Policy,
+    pub runtime: Policy,
+}
+
+impl Default for PolicyConfig {
+    fn default() -> Self {
+        Self {
+            terminal: Policy::default(),
+            task: Policy { idle_timeout: Limit::secs(3600), max_duration: Limit::secs(24 * 3600) },
+            runtime: Policy { idle_timeout: Limit::secs(30 * 60), max_duration: Limit::None },
+        }
+    }
+}
+
+impl PolicyConfig {
+    pub fn of(&self, kind: Kind) -> Policy {
+        match kind {
+            Kind::Terminal => self.terminal,
+            Kind::Task => self.task,
+            Kind::Runtime => self.runtime,
+        }
+    }
+}
+
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct CleanupConfig {
+    /// Sessions that ended longer ago go, once a day; 0: never by itself.
+    pub older_than_days: u32,
+}
+
+impl Default for CleanupConfig {
+    fn default() -> Self {
+        Self { older_than_days: 30 }
+    }
+}
+
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct WebhookConfig {
+    /// For one attempt, from the name lookup to the end of the answer.
+    pub timeout: Span,
+    /// After the first failure; each further one doubles it.
+    pub first_retry: Span,
+    pub max_retry: Span,
+    /// A delivery that could not be made for this long is given up.
+    pub max_age: Span,
+}
+
+impl Default for WebhookConfig {
+    fn default() -> Self {
+        Self {
+            timeout: Span::from_secs(15),
+            first_retry: Span::from_secs(5),
+            max_retry: Span::from_secs(3600),
+            max_age: Span::from_secs(24 * 3600),
+        }
+    }
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]

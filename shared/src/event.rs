@@ -40,7 +40,11 @@ impl fmt::Display for Author {
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Event {
+    /// Its number over all sessions: what a subscriber says it has seen.
     pub seq: Seq,
+    /// Its number within its session, from 1, without a gap.
+    #[serde(default)]
+    pub n: u64,
     pub session: SessionId,
     /// The name its thread had when it was told.
     pub name: String,
@@ -50,4 +54,75 @@ pub struct Event {
     pub kind: String,
     #[serde(default)]
     pub data: serde_json::Value,
+}
+
+/// Types that only the daemon tells, each with what to use instead. A caller's own types are any others.
+pub const RESERVED: &[(&str, &str)] = &[
+    ("start", "new"),
+    ("queued", "new --queue"),
+    ("iteration", "iterate"),
+    ("tool_call", "tool-call"),
+    ("learning", "learn"),
+    ("context", "context --set"),
+    ("pause", "pause"),
+    ("resume", "resume"),
+    ("complete", "complete"),
+    ("error", "fail"),
+    ("reset", "reset"),
+    ("renamed", "rename"),
+    ("task", "new --task"),
+    ("timeout", ""),
+    ("attach", ""),
+    ("detach", ""),
+    ("control", ""),
+    ("exit", ""),
+    ("lost", ""),
+    ("restored", ""),
+    ("hibernate", ""),
+    ("status", ""),
+    ("bell", ""),
+    ("file_changed", ""),
+    ("exec_started", ""),
+    ("exec_finished", ""),
+    ("recording_suspended", ""),
+    ("recording_resumed", ""),
+];
+
+/// Long enough for `vendor.subsystem.what_happened`.
+const MAX_TYPE: usize = 64;
+
+/// Whether a caller may use this type; the error says what to do instead.
+pub fn check_type(kind: &str) -> Result<(), String> {
+    if let Some((_, verb)) = RESERVED.iter().find(|(name, _)| *name == kind) {
+        return Err(if verb.is_empty() {
+            format!("an event of type {kind} is only told by the daemon: choose a word of your own")
+        } else {
+            format!("an event of type {kind} is told by `sessions-tui {verb}`: use that, or choose a word of your own")
+        });
+    }
+    let is_plain = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.' | ':');
+    if kind.is_empty() || kind.chars().count() > MAX_TYPE || !kind.chars().all(is_plain) {
+        return Err(format!(
+            "{:?} cannot be an event's type: use letters, digits and _ - . : (at most {MAX_TYPE})",
+            crate::text::fit(kind, MAX_TYPE)
+        ));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn types_of_callers_are_words_of_their_own() {
+        for kind in ["deployed", "ci.build-2", "größe", "notification"] {
+            check_type(kind).expect(kind);
+        }
+        for kind in ["", "two words", "a\x1b", &"x".repeat(65)] {
+            assert!(check_type(kind).is_err(), "{kind:?}");
+        }
+        assert!(check_type("complete").expect_err("ours").contains("sessions-tui complete"));
+        assert!(check_type("timeout").expect_err("ours").contains("daemon"));
+    }
 }

@@ -51,6 +51,7 @@ id! {
     LeaseId
     InstanceId
     ExecId
+    WebhookId
 }
 
 /// The number of an event: rises by at least one with each, over all sessions.

@@ -3,19 +3,24 @@
 
 pub mod config;
 pub mod event;
+pub mod filter;
 pub mod frame;
 pub mod id;
+pub mod json;
 pub mod keys;
 pub mod lease;
 pub mod message;
 pub mod name;
 pub mod paths;
+pub mod policy;
 pub mod runtime;
 pub mod screen;
 pub mod session;
+pub mod stats;
 pub mod terminal;
 pub mod text;
 pub mod thread;
+pub mod webhook;
 
 /// The release, as `--version` and the hello print it.
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");

@@ -8,13 +8,16 @@ use serde_json::value::{RawValue, to_raw_value};
 
 use crate::config::Prefix;
 use crate::event::Event;
-use crate::id::{Seq, SessionId};
+use crate::filter::Filter;
+use crate::id::{Seq, SessionId, ThreadId};
 use crate::lease::Lease;
+use crate::policy::Limit;
 use crate::runtime::Runtime;
 use crate::screen::Size;
 use crate::session::{Session, Status};
 use crate::terminal::Terminal;
 use crate::thread::Thread;
+use crate::webhook::Hears;
 
 /// Raised when an older side could misunderstand a newer one; new fields and requests do not raise it.
 pub const PROTOCOL: u32 = 1;
@@ -59,8 +62,101 @@ pub enum Request {
         name: String,
         new: String,
     },
+    /// Ends the program; a session without one is failed, a queued one is cancelled.
     Kill {
         name: String,
+    },
+    Pause {
+        name: String,
+        reason: Option<String>,
+    },
+    Resume {
+        name: String,
+        max_iterations: Option<u64>,
+    },
+    Complete {
+        name: String,
+        result: Option<String>,
+    },
+    Fail {
+        name: String,
+        error: String,
+    },
+    /// Ends the session and forgets what its terminals remember.
+    Reset {
+        name: String,
+    },
+    Iterate {
+        name: String,
+        #[serde(default)]
+        data: Value,
+    },
+    /// A fact in the caller's own words.
+    Tell {
+        name: String,
+        #[serde(rename = "type")]
+        kind: String,
+        #[serde(default)]
+        data: Value,
+    },
+    ToolCall {
+        name: String,
+        tool: String,
+        #[serde(default)]
+        input: Value,
+        #[serde(default)]
+        output: Value,
+    },
+    Learn {
+        name: String,
+        text: String,
+        file: Option<String>,
+    },
+    /// Everything needed to go on; first merges what is given into context and metadata.
+    Context {
+        name: String,
+        #[serde(default)]
+        set: Value,
+        #[serde(default)]
+        metadata: Value,
+    },
+    Stats(Filter),
+    Cleanup(Cleanup),
+    /// What stays of sessions that were cleaned up.
+    Audit {
+        thread: Option<String>,
+        limit: Option<u32>,
+    },
+    Groups,
+    SetGroup {
+        name: String,
+        limit: u64,
+    },
+    /// Forgets what `SetGroup` said.
+    UnsetGroup {
+        name: String,
+    },
+    AddWebhook {
+        url: String,
+        #[serde(default)]
+        filter: Hears,
+        secret: Option<String>,
+    },
+    Webhooks,
+    RemoveWebhook {
+        webhook: String,
+    },
+    /// Sends again to an endpoint that was disabled.
+    EnableWebhook {
+        webhook: String,
+    },
+    /// One delivery, now.
+    TestWebhook {
+        webhook: String,
+    },
+    Deliveries {
+        webhook: String,
+        limit: Option<u32>,
     },
     Remove {
         name: String,
@@ -112,16 +208,21 @@ pub enum Request {
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct NewSession {
+    /// A thread's name, or the id of a session of it; without one, a new thread.
     pub name: Option<String>,
-    pub workspace: String,
-    #[serde(default)]
+    /// Where the caller is: the workspace of a new thread, if none is given.
+    pub here: String,
+    /// The workspace the user named; a thread that is there already keeps the folder it was left in without it.
+    pub workspace: Option<String>,
+    /// Empty: the user's shell.
     pub argv: Vec<String>,
+    /// Starts nothing: the record alone.
+    pub no_run: bool,
     /// Variables the user asked for: stored with the launch.
-    #[serde(default)]
     pub env_delta: Vec<(String, String)>,
     /// The caller's environment: given to the program, never stored.
-    #[serde(default)]
     pub environment: Vec<(String, String)>,
     pub size: Option<Size>,
     /// The caller's mask for new files.
@@ -130,16 +231,28 @@ pub struct NewSession {
     pub mode: Option<String>,
     pub user: Option<String>,
     pub channel: Option<String>,
+    pub max_iterations: Option<u64>,
+    pub context: Value,
+    pub metadata: Value,
+    pub idle_timeout: Option<Limit>,
+    pub max_duration: Option<Limit>,
+    /// Counts in this group, and waits if it is full.
+    pub group: Option<String>,
+    /// Waits for its turn, in the group `default` if none is named.
+    pub queue: bool,
 }
 
+/// Takes away what ended long ago.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Filter {
-    /// Empty: those that have not ended, and those that ended within the last day; of each thread the latest.
-    pub statuses: Vec<Status>,
-    /// Every one, however long ago it ended, also those that were followed by another.
-    pub all: bool,
-    pub limit: Option<u32>,
+pub struct Cleanup {
+    /// Of these, those that ended long enough ago.
+    pub filter: Filter,
+    /// Without it, what the settings say.
+    pub older_than_days: Option<f64>,
+    pub dry_run: bool,
+    /// Their audit lines go too.
+    pub audit: bool,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -302,16 +415,80 @@ pub struct Attached {
     pub ended: Option<String>,
 }
 
+/// A session after what was asked, and what the caller should know about it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Changed {
+    #[serde(flatten)]
+    pub session: Session,
+    /// What a person should be told beyond the new state.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub note: Option<String>,
+    /// The session that was meant, if a fresh one had to take its place.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub previous: Option<Previous>,
+}
+
+/// A session that cannot go on, in whose place a fresh one was opened.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Previous {
+    pub id: SessionId,
+    pub thread: ThreadId,
+    pub name: String,
+    pub status: Status,
+    pub status_reason: Option<String>,
+    pub error: Option<String>,
+    pub last_activity_at: jiff::Timestamp,
+}
+
+/// Everything needed to go on with a session.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Resumption {
+    pub id: SessionId,
+    pub name: String,
+    pub workspace: String,
+    /// The folder its terminal was left in.
+    pub cwd: Option<String>,
+    pub mode: Option<String>,
+    pub task: Option<String>,
+    pub status: Status,
+    pub status_reason: Option<String>,
+    pub iterations: u64,
+    pub max_iterations: u64,
+    pub context: Value,
+    pub metadata: Value,
+    pub result: Option<String>,
+    pub error: Option<String>,
+    /// Newest last.
+    pub recent_events: Vec<Event>,
+    pub resumable: bool,
+    /// Why, or why not, and what to do.
+    pub reason: String,
+}
+
 /// All layers of a thread.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Layers {
     pub thread: Thread,
     pub session: Session,
-    /// Earlier sessions of the thread, newest first.
-    pub earlier: Vec<SessionId>,
+    /// Every session of the thread, newest first.
+    pub sessions: Vec<SessionLine>,
     pub terminals: Vec<Terminal>,
     pub runtimes: Vec<Runtime>,
     pub leases: Vec<Lease>,
+}
+
+/// A session of a thread in one line.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct SessionLine {
+    pub id: SessionId,
+    pub status: Status,
+    pub status_reason: Option<String>,
+    pub task: Option<String>,
+    /// Tasks given to this session.
+    pub task_count: u64,
+    pub created_at: jiff::Timestamp,
+    pub last_activity_at: jiff::Timestamp,
+    pub ended_at: Option<jiff::Timestamp>,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

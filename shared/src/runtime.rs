@@ -65,6 +65,8 @@ pub enum LostReason {
     HolderDied,
     /// A starting daemon found neither the holder nor a recorded exit: a reboot, or kill -9 of all.
     HolderGone,
+    /// As before, and the machine has been restarted meanwhile.
+    MachineRestarted,
     /// The daemon died between storing the launch and starting its holder.
     NeverStarted,
 }
@@ -73,7 +75,8 @@ impl LostReason {
     pub fn sentence(self) -> &'static str {
         match self {
             Self::HolderDied => "lost: its holder was killed",
-            Self::HolderGone => "lost: its holder was gone when the daemon started (reboot or kill)",
+            Self::HolderGone => "lost: its holder was gone when the daemon started",
+            Self::MachineRestarted => "lost: the machine was restarted",
             Self::NeverStarted => "lost: the daemon died before the program was started",
         }
     }

@@ -6,6 +6,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use crate::id::{RuntimeId, SessionId, ThreadId};
+use crate::policy::Policy;
 use crate::runtime::RuntimeState;
 use crate::screen::Size;
 
@@ -38,6 +39,11 @@ impl Status {
         Self::ALL.into_iter().find(|status| status.as_str() == text)
     }
 
+    /// `queued`, `active` or `paused`: the session its thread stands at.
+    pub fn is_live(self) -> bool {
+        !self.has_ended()
+    }
+
     pub fn has_ended(self) -> bool {
         matches!(self, Self::Completed | Self::Failed | Self::Timeout)
     }
@@ -48,6 +54,14 @@ impl fmt::Display for Status {
         f.pad(self.as_str())
     }
 }
+
+/// Reasons of a `timeout`.
+pub const ITERATIONS: &str = "iterations";
+pub const IDLE: &str = "idle";
+pub const DURATION: &str = "duration";
+
+/// The budget of a session when none is asked for.
+pub const DEFAULT_ITERATIONS: u64 = 50;
 
 /// Everything about one session that a client can see.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -66,6 +80,9 @@ pub struct Session {
     pub created_at: Timestamp,
     pub updated_at: Timestamp,
     pub last_activity_at: Timestamp,
+    /// When it became active first.
+    #[serde(default)]
+    pub started_at: Option<Timestamp>,
     pub ended_at: Option<Timestamp>,
     pub iterations: u64,
     pub max_iterations: u64,
@@ -73,7 +90,15 @@ pub struct Session {
     pub result: Option<String>,
     pub error: Option<String>,
     pub metadata: serde_json::Value,
+    pub policy: Policy,
+    /// Tasks given to its thread so far.
     pub task_count: u64,
+    /// The group it counts in, if it does.
+    #[serde(default)]
+    pub group: Option<String>,
+    /// Its place in the queue of its group, from 1, while it is queued.
+    #[serde(default)]
+    pub queue_place: Option<u64>,
     /// The terminal's program, as started.
     pub command: Vec<String>,
     /// The runtime behind the session's terminal, once it has had one.
@@ -82,4 +107,14 @@ pub struct Session {
     pub size: Option<Size>,
     /// Clients attached right now.
     pub clients: u32,
+}
+
+impl Session {
+    /// `completed (exit code 0)`
+    pub fn in_words(&self) -> String {
+        match &self.status_reason {
+            Some(reason) => format!("{} ({reason})", self.status),
+            None => self.status.to_string(),
+        }
+    }
 }

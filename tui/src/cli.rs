@@ -2,9 +2,14 @@
 
 mod daemon;
 mod event;
+mod filter;
+mod group;
 mod keys;
+mod life;
 mod parse;
+mod record;
 mod session;
+mod stats;
 mod table;
 mod terminal;
 
@@ -16,7 +21,6 @@ use shared::id::Seq;
 use shared::message::{Code, Condition, Failure};
 use shared::paths::Paths;
 use shared::screen::Size;
-use shared::session::Status;
 
 use crate::environment;
 
@@ -30,6 +34,7 @@ Examples:
   sessions-tui new -n api -- npm run dev
   sessions-tui attach api               ctrl-b d leaves it running, ctrl-b ? shows the keys
   sessions-tui send api --enter 'git status' && sessions-tui wait api --for quiet && sessions-tui screen api
+  sessions-tui new -n fix --task 'Fix the login' --no-run     the record of a task; iterate, pause, resume, complete
 
 Sessions go on when you detach, close the window, or when the daemon is stopped, upgraded or killed.
 NAME is a session's name, its id, or the beginning of either if that is unambiguous.
@@ -48,12 +53,15 @@ pub struct Cli {
 
 #[derive(Subcommand)]
 pub enum Command {
-    /// Start a program in a new session and attach to it
+    /// Start a program in a session and attach to it; a session that lives is continued
     #[command(
-        after_help = "Examples:\n  sessions-tui new\n  sessions-tui new -n api -w ~/src/api -- npm run dev\n  sessions-tui new -d -n build -e CI=1 -- make -j4"
+        after_help = "A name that has a live session continues it; one whose session has ended opens the next, in the folder and with the\nvariables the last one was left with.\n\nExamples:\n  sessions-tui new\n  sessions-tui new -n api -w ~/src/api -- npm run dev\n  sessions-tui new -d -n build -e CI=1 -- make -j4\n  sessions-tui new -n fix --task 'Fix the login' --mode developer --no-run\n  sessions-tui new --queue --group builds -- make test"
     )]
-    New(NewArgs),
+    New(Box<NewArgs>),
     /// List sessions: those that live, and those that ended within a day
+    #[command(
+        after_help = "Any filter searches all sessions, also those that ended long ago.\n\nExamples:\n  sessions-tui ls\n  sessions-tui ls --status active,paused --mode developer\n  sessions-tui ls --text login --created-after 7d --json"
+    )]
     Ls(LsArgs),
     /// Attach to a session; ctrl-b d detaches, ctrl-b ? shows the keys
     Attach {
@@ -144,7 +152,14 @@ pub enum Command {
         #[arg(long)]
         json: bool,
     },
+    #[command(flatten)]
+    Life(life::LifeCommand),
+    #[command(flatten)]
+    Record(record::RecordCommand),
     /// What happened: all events, or those of one session
+    #[command(
+        after_help = "Each event has a number over all sessions (seq), which --since takes, and one within its session (n), without a gap.\n\nExamples:\n  sessions-tui events api\n  sessions-tui events api --since 42 --follow --json"
+    )]
     Events {
         /// The session; without it, all
         name: Option<String>,
@@ -158,6 +173,13 @@ pub enum Command {
         #[arg(long)]
         json: bool,
     },
+    #[command(flatten)]
+    Stats(stats::StatsCommand),
+    /// Groups of sessions of which only so many run at once
+    Group {
+        #[command(subcommand)]
+        command: group::GroupCommand,
+    },
     /// The daemon: starts by itself when it is needed
     Daemon {
         #[command(subcommand)]
@@ -170,18 +192,21 @@ pub struct NewArgs {
     /// A name; without it, one is made from the folder
     #[arg(short, long)]
     name: Option<String>,
-    /// The folder to work in; without it, this one
+    /// The folder to work in; without it, where the name was left, or this one
     #[arg(short, long, value_name = "DIR")]
     workspace: Option<PathBuf>,
     /// Do not attach: start it and return
     #[arg(short, long)]
     detached: bool,
-    /// The terminal's size until someone attaches
-    #[arg(long, value_name = "COLSxROWS", value_parser = parse::size)]
-    size: Option<Size>,
-    /// A variable for the program
-    #[arg(short, long = "env", value_name = "NAME=VALUE", value_parser = parse::variable)]
-    env: Vec<(String, String)>,
+    /// Start nothing: only the record of a task
+    #[arg(long, conflicts_with_all = ["argv", "size", "env"])]
+    no_run: bool,
+    /// Wait for a free place in its group (`default` if none is named)
+    #[arg(long)]
+    queue: bool,
+    /// Count in this group; a full one makes it wait
+    #[arg(long, value_name = "GROUP")]
+    group: Option<String>,
     /// What it is for, in words
     #[arg(long, value_name = "TEXT")]
     task: Option<String>,
@@ -194,8 +219,29 @@ pub struct NewArgs {
     /// Where it was asked for; kept with the record
     #[arg(long)]
     channel: Option<String>,
-    /// Print the new session as JSON (with -d)
-    #[arg(long, requires = "detached")]
+    /// How often it may iterate before it has to be reviewed [default: 50]
+    #[arg(long, value_name = "N")]
+    max_iterations: Option<u64>,
+    /// What whoever goes on with it needs to know
+    #[arg(long, value_name = "JSON", value_parser = parse::json)]
+    context: Option<serde_json::Value>,
+    /// About the work: model, cost, tokens, …
+    #[arg(long, value_name = "JSON", value_parser = parse::json)]
+    metadata: Option<serde_json::Value>,
+    /// Over when nothing happens for this long (30s, 10m, 1h, none) [default for tasks: 1h]
+    #[arg(long, value_name = "DURATION", value_parser = shared::policy::Limit::parse)]
+    idle_timeout: Option<shared::policy::Limit>,
+    /// Over after this long in all, pauses left out [default for tasks: 1d]
+    #[arg(long, value_name = "DURATION", value_parser = shared::policy::Limit::parse)]
+    max_duration: Option<shared::policy::Limit>,
+    /// The terminal's size until someone attaches
+    #[arg(long, value_name = "COLSxROWS", value_parser = parse::size)]
+    size: Option<Size>,
+    /// A variable for the program
+    #[arg(short, long = "env", value_name = "NAME=VALUE", value_parser = parse::variable)]
+    env: Vec<(String, String)>,
+    /// Print the session as JSON (with -d, --no-run or --queue)
+    #[arg(long)]
     json: bool,
     /// The program and its arguments; without it, your shell
     #[arg(last = true, value_name = "CMD")]
@@ -204,15 +250,17 @@ pub struct NewArgs {
 
 #[derive(Args)]
 pub struct LsArgs {
-    /// Only these (queued, active, paused, completed, failed, timeout), separated by commas
-    #[arg(long, value_delimiter = ',', value_parser = parse::status)]
-    status: Vec<Status>,
+    #[command(flatten)]
+    filter: filter::FilterArgs,
     /// All, however long ago they ended
     #[arg(long, short)]
     all: bool,
     /// At most this many, the newest
     #[arg(long, value_name = "N")]
     limit: Option<u32>,
+    /// newest-last (the default), newest, oldest, active
+    #[arg(long, value_name = "ORDER", value_parser = parse::order)]
+    order: Option<shared::filter::Order>,
     /// As JSON
     #[arg(long)]
     json: bool,
@@ -315,7 +363,7 @@ fn exit_code(code: Code) -> u8 {
 
 async fn perform(paths: &Paths, command: Command) -> Result<(), Failure> {
     match command {
-        Command::New(args) => session::new(paths, args).await,
+        Command::New(args) => session::new(paths, *args).await,
         Command::Ls(args) => session::ls(paths, args).await,
         Command::Attach { name, read_only } => terminal::attach(paths, name, read_only).await,
         Command::Detach { name, json } => terminal::detach(paths, name, json).await,
@@ -326,6 +374,10 @@ async fn perform(paths: &Paths, command: Command) -> Result<(), Failure> {
         Command::Kill { name, json } => session::kill(paths, name, json).await,
         Command::Rename { name, new, json } => session::rename(paths, name, new, json).await,
         Command::Rm { name, json } => session::rm(paths, name, json).await,
+        Command::Life(command) => life::perform(paths, command).await,
+        Command::Record(command) => record::perform(paths, command).await,
+        Command::Stats(command) => stats::perform(paths, command).await,
+        Command::Group { command } => group::perform(paths, command).await,
         Command::Events { name, since, follow, json } => event::events(paths, name, since, follow, json).await,
         Command::Daemon { command } => daemon::perform(paths, command).await,
     }

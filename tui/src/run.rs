@@ -3,7 +3,8 @@
 use crossterm::event::{Event as TerminalEvent, EventStream};
 use futures_util::StreamExt;
 use ratatui::DefaultTerminal;
-use shared::message::{Failure, Filter, NewSession, Push, Request};
+use shared::filter::Filter;
+use shared::message::{Failure, NewSession, Push, Request};
 use shared::paths::Paths;
 use shared::session::Session;
 
@@ -108,7 +109,7 @@ async fn perform(client: &mut Client, effect: Effect) -> Result<Done, Failure> {
         Effect::New => {
             let workspace = std::env::current_dir().map_err(|error| Failure::failed(format!("this folder cannot be used: {error}")))?;
             let request = NewSession {
-                workspace: workspace.to_string_lossy().into_owned(),
+                here: workspace.to_string_lossy().into_owned(),
                 environment: environment::inherited(),
                 size: tty::window(),
                 umask: Some(environment::umask()),

@@ -1,11 +1,12 @@
 //! The daemon itself: its status, and its end.
 
+use std::sync::PoisonError;
 use std::sync::atomic::Ordering;
 
 use shared::message::{Answer, DaemonStatus, Failure, PROTOCOL, Stopped};
 
-use super::session::end_lingering;
-use super::{AUTHOR, Caller};
+use super::Caller;
+use super::session::end_behind;
 use crate::context::{Context, Stop};
 
 /// Programs get this long to end by themselves when everything is stopped.
@@ -13,10 +14,10 @@ const STOP_GRACE_MS: u32 = 2000;
 
 #[expect(clippy::unnecessary_wraps, reason = "requests all have the same form")]
 pub fn status(context: &Context) -> Result<DaemonStatus, Failure> {
-    let mut warnings = context.warnings.clone();
+    let mut warnings = context.warnings.lock().unwrap_or_else(PoisonError::into_inner).clone();
     for handle in context.registry.all() {
         if let Some(why) = handle.facts.suspended() {
-            warnings.push(format!("session {} is not being recorded: {why}", handle.session));
+            warnings.push(format!("session {} is not being recorded: {why}", handle.facts.session()));
         }
     }
     Ok(DaemonStatus {
@@ -41,9 +42,10 @@ pub async fn stop(context: &Context, caller: &Caller, id: u64, end_sessions: boo
         stopped = Stopped { going_on: 0, ended: live.len() as u32 };
         let mut endings = tokio::task::JoinSet::new();
         let sockets: Vec<_> = live.iter().map(|handle| context.paths.holder_socket(handle.id)).collect();
+        let author = caller.author;
         for handle in live {
             endings.spawn(async move {
-                handle.terminate(STOP_GRACE_MS, AUTHOR).await;
+                handle.terminate(STOP_GRACE_MS, author).await;
             });
         }
         // and what programs that ended earlier have left behind
@@ -54,7 +56,7 @@ pub async fn stop(context: &Context, caller: &Caller, id: u64, end_sessions: boo
                 && socket.extension().is_some_and(|extension| extension == "sock")
             {
                 endings.spawn(async move {
-                    end_lingering(&socket, STOP_GRACE_MS).await;
+                    end_behind(&socket, STOP_GRACE_MS).await;
                 });
             }
         }

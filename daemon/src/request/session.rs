@@ -3,25 +3,21 @@
 use std::path::Path;
 use std::time::Duration;
 
-use shared::id::RuntimeId;
-use shared::message::{Code, Failure, Filter, Layers, NewSession};
-use shared::name;
-use shared::runtime::{Launch, RuntimeState};
-use shared::screen::Size;
-use shared::session::Session;
+use serde_json::{Map, Value};
+use shared::event::Author;
+use shared::filter::Filter;
+use shared::id::{RuntimeId, SessionId};
+use shared::message::{Changed, Code, Failure, Layers, NewSession};
+use shared::runtime::RuntimeState;
+use shared::session::{Session, Status};
+use shared::{json, name};
 
-use super::{AUTHOR, find, find_live, in_words, with_live};
+use super::{find, find_live, with_live};
 use crate::context::Context;
-use crate::holder::link::{Link, LinkError};
-use crate::holder::spawn::spawn;
-use crate::holder::wire;
-use crate::lifecycle::{self, End};
-use crate::runtime::{self, Beginning};
-use crate::store::Start;
-use crate::{files, recording};
-
-/// A terminal nobody has attached to yet.
-const DEFAULT_SIZE: Size = Size { cols: 80, rows: 24 };
+use crate::holder::link::Link;
+use crate::launch::{self, Ready};
+use crate::recording;
+use crate::store::{Asked, New, Opened, Program};
 
 /// What a program gets to clean up after a kill, before it is made to end.
 const KILL_GRACE_MS: u32 = 2000;
@@ -29,129 +25,97 @@ const KILL_GRACE_MS: u32 = 2000;
 /// Beyond the grace, for what is left to be killed and reaped.
 const END_PATIENCE: Duration = Duration::from_secs(3);
 
-/// Variables that describe the terminal or session the caller sits in, which is not the one the program gets.
-const NOT_INHERITED: &[&str] = &[
-    "TERM",
-    "TERMCAP",
-    "COLORTERM",
-    "TERM_PROGRAM",
-    "TERM_PROGRAM_VERSION",
-    "TERM_SESSION_ID",
-    "TMUX",
-    "TMUX_PANE",
-    "STY",
-    "WINDOW",
-    "WINDOWID",
-    "COLUMNS",
-    "LINES",
-    "KITTY_WINDOW_ID",
-    "KITTY_PID",
-    "KITTY_LISTEN_ON",
-    "WEZTERM_PANE",
-    "WEZTERM_UNIX_SOCKET",
-    "VTE_VERSION",
-    "ITERM_SESSION_ID",
-    "ITERM_PROFILE",
-    "ZELLIJ",
-    "ZELLIJ_SESSION_NAME",
-    "ZELLIJ_PANE_ID",
-    "ALACRITTY_WINDOW_ID",
-    "ALACRITTY_SOCKET",
-    "GHOSTTY_RESOURCES_DIR",
-    "CLAUDECODE",
-    "SESSIONS_ROLE",
-    "SHLVL",
-    "OLDPWD",
-    "_",
-];
+/// Longest text of a task, a mode, a user: what belongs into a list.
+const MAX_TEXT: usize = 16 << 10;
 
-pub async fn new(context: &Context, new: NewSession) -> Result<Session, Failure> {
-    let launch = check(&new)?;
+pub async fn new(context: &Context, new: NewSession, author: Author) -> Result<Changed, Failure> {
+    check(&new)?;
     let runtime = RuntimeId::new();
-    let holder = spawn(&context.paths.holder_socket(runtime));
-    let started = context
-        .store
-        .start_session(Start {
-            name: new.name,
-            user: new.user,
-            channel: new.channel,
-            mode: new.mode,
-            task: new.task,
-            launch: launch.clone(),
-            lease: context.local_lease,
-            author: AUTHOR,
-            runtime,
-        })
-        .await?;
-    let recording = context.paths.recording(runtime);
-    let outcome = async {
-        if let Err(error) = files::private_dir(&recording) {
-            // the program runs all the same; its runtime says that nothing is recorded
-            context.log.warn(&format!("session {}: {error}", started.session.name));
+    let program = (!new.no_run).then(|| Program {
+        is_named: !new.argv.is_empty(),
+        argv: if new.argv.is_empty() { vec![launch::shell(&new.environment)] } else { new.argv },
+        env_delta: new.env_delta,
+        size: new.size,
+        umask: new.umask,
+    });
+    // gets ready while the launch is being stored; one that is not needed ends by itself
+    let holder = program.as_ref().map(|_| launch::holder(context, runtime));
+    let group = new.group.or_else(|| new.queue.then(|| "default".to_owned()));
+    let asked = New {
+        name: new.name,
+        here: new.here,
+        workspace: new.workspace,
+        program,
+        user: new.user,
+        channel: new.channel,
+        mode: new.mode,
+        task: new.task,
+        max_iterations: new.max_iterations,
+        context: given("--context", new.context)?,
+        metadata: given("--metadata", new.metadata)?,
+        idle_timeout: new.idle_timeout,
+        max_duration: new.max_duration,
+        group,
+        runtime,
+        ..launch::plain(context, author)
+    };
+    let opened = context.store.open_session(asked).await?;
+    let session = take_over(context, &opened);
+    if let Some(launch) = opened.launch
+        && let Some(holder) = holder
+    {
+        let name = session.name.clone();
+        let ready = Ready { runtime, session: session.id, name, launch, environment: new.environment, umask: new.umask, holder };
+        if let Err(why) = launch::start(context, ready).await? {
+            return Err(Failure::failed(format!("{why}; session {} is failed", session.name)));
         }
-        let mut link = holder.map_err(LinkError::Io)?;
-        let start = wire::Start {
-            runtime: runtime.to_string(),
-            env: environment(context, &new.environment, &launch, &started),
-            argv: launch.argv.clone(),
-            cwd: launch.cwd.clone(),
-            size: launch.size,
-            recording: recording.to_string_lossy().into_owned(),
-            max_bytes: context.config.recording.max_mib << 20,
-            open_files: context.open_files,
-            umask: new.umask,
-        };
-        let greeting = link.start(start).await?;
-        Ok::<_, LinkError>((link, greeting))
+    } else if session.status == Status::Queued {
+        context.queue.remember(session.id, new.environment);
     }
-    .await;
-    match outcome {
-        Ok((link, greeting)) => {
-            let (pid, holder_pid) = (greeting.child, greeting.pid);
-            let name = started.session.name.clone();
-            context
-                .registry
-                .insert(runtime::begin(context.clone(), Beginning { id: runtime, session: started.session.id, name, link, greeting }));
-            // it runs, which the registry knows; that a later daemon finds it does not depend on this row
-            let store = context.store.clone();
-            tokio::spawn(async move {
-                let _ = store.runtime_is_running(runtime, pid, holder_pid).await;
-            });
-            Ok(with_live(context, started.session))
-        }
-        Err(error) => {
-            let why = match error {
-                LinkError::Gone => "the holder ended before it could start the program".to_owned(),
-                other => other.to_string(),
-            };
-            let (state, ending, facts) = lifecycle::settle(&End::Refused(why.clone()), started.session.id, jiff::Timestamp::now());
-            context.store.runtime_has_ended(runtime, started.session.id, state, ending, facts).await?;
-            Err(Failure::failed(format!("{why}; session {} is failed", started.session.name)))
-        }
+    Ok(Changed { session: with_live(context, session), note: opened.note, previous: opened.previous })
+}
+
+/// A fresh session in the place of one that was lost with the machine; its program is not started again by itself.
+pub async fn open_record(context: &Context, lost: SessionId, author: Author) -> Result<Opened, Failure> {
+    let asked = New { name: Some(lost.to_string()), ..launch::plain(context, author) };
+    let mut opened = context.store.open_session(asked).await?;
+    opened.session = take_over(context, &opened);
+    Ok(opened)
+}
+
+/// What the database now says, said in the registry and the log too.
+fn take_over(context: &Context, opened: &Opened) -> Session {
+    if let Some((_, before)) = opened.adopted {
+        context.registry.pass_on(before, opened.session.id);
     }
+    if let Some(previous) = &opened.previous {
+        context.log.warn(&format!(
+            "session {} of thread {} ({}), last activity {}, was used after the machine restarted; session {} goes on in its place",
+            previous.id, previous.name, previous.thread, previous.last_activity_at, opened.session.id
+        ));
+    }
+    opened.session.clone()
+}
+
+/// A JSON object of a caller; nothing given is an empty one.
+fn given(what: &str, value: Value) -> Result<Map<String, Value>, Failure> {
+    if value.is_null() {
+        return Ok(Map::new());
+    }
+    json::check_size(what, &value, json::MAX_CONTEXT).and_then(|()| json::object(what, value)).map_err(Failure::usage)
 }
 
 /// What can be said before anything is stored.
-fn check(new: &NewSession) -> Result<Launch, Failure> {
-    if let Some(name) = &new.name {
+fn check(new: &NewSession) -> Result<(), Failure> {
+    if let Some(name) = &new.name
+        && SessionId::parse(name).is_none()
+    {
         name::check(name).map_err(Failure::usage)?;
     }
-    let workspace = Path::new(&new.workspace);
-    if !workspace.is_absolute() {
-        return Err(Failure::usage(format!("the workspace must be an absolute path, not {:?}", new.workspace)));
+    if let Some(group) = &new.group {
+        super::queue::check_name(group)?;
     }
-    match std::fs::read_dir(workspace) {
-        Ok(_) => {}
-        Err(error) => {
-            let why = match error.kind() {
-                std::io::ErrorKind::NotFound => "does not exist".to_owned(),
-                std::io::ErrorKind::NotADirectory => "is not a folder".to_owned(),
-                std::io::ErrorKind::PermissionDenied => "may not be read by you".to_owned(),
-                _ => error.to_string(),
-            };
-            return Err(Failure::usage(format!("the workspace {} {why}: give a folder with -w", shared::text::visible(&new.workspace))));
-        }
-    }
+    check_folder(new.workspace.as_ref().unwrap_or(&new.here))?;
     for (key, value) in new.env_delta.iter().chain(&new.environment) {
         if key.is_empty() || key.contains(['=', '\0']) || value.contains('\0') {
             return Err(Failure::usage(format!("{key:?} is not an environment variable: write -e NAME=VALUE")));
@@ -160,51 +124,37 @@ fn check(new: &NewSession) -> Result<Launch, Failure> {
     if new.argv.iter().any(|word| word.contains('\0')) {
         return Err(Failure::usage("the command contains a zero byte"));
     }
-    let argv = if new.argv.is_empty() { vec![shell(&new.environment)] } else { new.argv.clone() };
-    let size = new.size.unwrap_or(DEFAULT_SIZE);
-    if !(2..=1000).contains(&size.cols) || !(2..=500).contains(&size.rows) {
+    if let Some(size) = new.size
+        && (!(2..=1000).contains(&size.cols) || !(2..=500).contains(&size.rows))
+    {
         return Err(Failure::usage(format!("a size of {}x{} is not possible: between 2x2 and 1000x500", size.cols, size.rows)));
     }
-    Ok(Launch { argv, cwd: new.workspace.clone(), env_delta: new.env_delta.clone(), size })
+    if new.max_iterations.is_some_and(|budget| !(1..=MAX_BUDGET).contains(&budget)) {
+        return Err(Failure::usage(format!("--max-iterations must be between 1 and {MAX_BUDGET}")));
+    }
+    for (what, text) in [("task", &new.task), ("mode", &new.mode), ("user", &new.user), ("channel", &new.channel)] {
+        if text.as_ref().is_some_and(|text| text.len() > MAX_TEXT) {
+            return Err(Failure::usage(format!("--{what} has more than {MAX_TEXT} bytes: put it into a file and name that")));
+        }
+    }
+    Ok(())
 }
 
-/// The user's shell, as their environment names it.
-fn shell(environment: &[(String, String)]) -> String {
-    environment
-        .iter()
-        .find(|(key, value)| key == "SHELL" && !value.is_empty())
-        .map_or_else(|| "/bin/sh".to_owned(), |(_, value)| value.clone())
-}
+/// Far beyond any task, and far from what a number in a database can hold.
+pub const MAX_BUDGET: u64 = 1_000_000_000;
 
-fn environment(
-    context: &Context,
-    inherited: &[(String, String)],
-    launch: &Launch,
-    started: &crate::store::Started,
-) -> Vec<(String, String)> {
-    let own = [
-        ("TERM", "xterm-256color".to_owned()),
-        ("COLORTERM", "truecolor".to_owned()),
-        ("TERM_PROGRAM", "sessions-tui".to_owned()),
-        ("TERM_PROGRAM_VERSION", shared::VERSION.to_owned()),
-        ("PWD", launch.cwd.clone()),
-        ("SESSIONS_SESSION", started.session.id.to_string()),
-        ("SESSIONS_THREAD", started.session.name.clone()),
-        ("SESSIONS_RUNTIME", started.runtime.to_string()),
-        ("SESSIONS_SOCKET", context.paths.socket().to_string_lossy().into_owned()),
-    ];
-    let is_ours = |key: &str| own.iter().any(|(name, _)| *name == key) || launch.env_delta.iter().any(|(name, _)| name == key);
-    inherited
-        .iter()
-        .filter(|(key, _)| !NOT_INHERITED.contains(&key.as_str()) && !key.starts_with("CLAUDE_CODE_") && !is_ours(key))
-        .cloned()
-        .chain(
-            own.iter()
-                .filter(|(key, _)| !launch.env_delta.iter().any(|(name, _)| name == key))
-                .map(|(key, value)| ((*key).to_owned(), value.clone())),
-        )
-        .chain(launch.env_delta.iter().cloned())
-        .collect()
+fn check_folder(path: &str) -> Result<(), Failure> {
+    if !Path::new(path).is_absolute() {
+        return Err(Failure::usage(format!("the workspace must be an absolute path, not {path:?}")));
+    }
+    let Err(error) = std::fs::read_dir(path) else { return Ok(()) };
+    let why = match error.kind() {
+        std::io::ErrorKind::NotFound => "does not exist".to_owned(),
+        std::io::ErrorKind::NotADirectory => "is not a folder".to_owned(),
+        std::io::ErrorKind::PermissionDenied => "may not be read by you".to_owned(),
+        _ => error.to_string(),
+    };
+    Err(Failure::usage(format!("the workspace {} {why}: give a folder with -w", shared::text::visible(path))))
 }
 
 pub async fn list(context: &Context, filter: Filter) -> Result<Vec<Session>, Failure> {
@@ -215,6 +165,7 @@ pub async fn list(context: &Context, filter: Filter) -> Result<Vec<Session>, Fai
 pub async fn show(context: &Context, name: String) -> Result<Layers, Failure> {
     let session = find(context, name).await?;
     let store = &context.store;
+    store.mend(session.id).await?;
     let mut runtimes = store.runtimes_of(session.id).await?;
     for runtime in &mut runtimes {
         let dir = context.paths.recording(runtime.id);
@@ -238,7 +189,7 @@ pub async fn show(context: &Context, name: String) -> Result<Layers, Failure> {
     }
     Ok(Layers {
         thread: store.thread_of(session.id).await?,
-        earlier: store.earlier_sessions(session.id).await?,
+        sessions: store.lines_of_thread(session.id).await?,
         session,
         terminals,
         runtimes,
@@ -246,31 +197,43 @@ pub async fn show(context: &Context, name: String) -> Result<Layers, Failure> {
     })
 }
 
-pub async fn rename(context: &Context, name: String, new: String) -> Result<Session, Failure> {
+pub async fn rename(context: &Context, name: String, new: String, author: Author) -> Result<Session, Failure> {
     name::check(&new).map_err(Failure::usage)?;
     let session = find(context, name).await?;
-    context.store.rename(session.id, new.clone(), AUTHOR).await?;
+    context.store.rename(session.id, new.clone(), author).await?;
     if let Some(handle) = context.registry.get(session.id) {
         handle.renamed(new).await;
     }
     Ok(with_live(context, context.store.session(session.id).await?))
 }
 
-pub async fn kill(context: &Context, name: String) -> Result<Session, Failure> {
+/// Ends the program, and with it the session. One without a program just ends, a queued one is cancelled.
+pub async fn kill(context: &Context, name: String, author: Author) -> Result<Session, Failure> {
     let session = find(context, name.clone()).await?;
-    if session.status.has_ended()
-        && let Some(runtime) = session.runtime
-        && end_lingering(&context.paths.holder_socket(runtime), KILL_GRACE_MS).await
-    {
-        return Ok(session);
+    if context.registry.get(session.id).is_none() {
+        let has_program = session.runtime_state.as_ref().is_some_and(RuntimeState::is_live);
+        if session.status.is_live() && !has_program {
+            return Ok(context.store.change_status(session.id, Asked::End { reason: "killed" }, author).await?);
+        }
+        if session.status.has_ended()
+            && let Some(runtime) = session.runtime
+            && end_lingering(context, runtime).await
+        {
+            return Ok(session);
+        }
     }
     let (session, handle) = find_live(context, name, "kill").await?;
-    handle.terminate(KILL_GRACE_MS, AUTHOR).await;
+    handle.terminate(KILL_GRACE_MS, author).await;
     Ok(context.store.session(session.id).await?)
 }
 
 /// A program that has ended may have left processes behind, and its holder with them. Ends both; `false` if there is none.
-pub async fn end_lingering(socket: &Path, grace_ms: u32) -> bool {
+pub async fn end_lingering(context: &Context, runtime: RuntimeId) -> bool {
+    end_behind(&context.paths.holder_socket(runtime), KILL_GRACE_MS).await
+}
+
+/// Ends whatever is behind a holder's socket; `false` if there is nothing.
+pub async fn end_behind(socket: &Path, grace_ms: u32) -> bool {
     let ending = async {
         let Ok((mut link, _)) = Link::connect(socket).await else { return false };
         let _ = link.terminate(grace_ms).await;
@@ -285,15 +248,16 @@ pub async fn end_lingering(socket: &Path, grace_ms: u32) -> bool {
 /// Takes a thread away for good, recordings included. A live one has to be ended first.
 pub async fn remove(context: &Context, name: String) -> Result<Session, Failure> {
     let session = find(context, name).await?;
-    if !session.status.has_ended() {
+    if session.status.is_live() || context.registry.get(session.id).is_some() {
+        let standing = if session.status.is_live() { session.in_words() } else { "still running".to_owned() };
         return Err(Failure::new(
             Code::Status,
-            format!("cannot remove: session {0} is {1}; end it first with `sessions-tui kill {0}`", session.name, in_words(&session)),
+            format!("cannot remove: session {0} is {standing}; end it first with `sessions-tui kill {0}`", session.name),
         ));
     }
     let removed = context.store.remove(session.id).await?;
     for runtime in removed.runtimes {
-        end_lingering(&context.paths.holder_socket(runtime), KILL_GRACE_MS).await;
+        end_lingering(context, runtime).await;
         let dir = context.paths.recording(runtime);
         if let Err(error) = std::fs::remove_dir_all(&dir)
             && error.kind() != std::io::ErrorKind::NotFound

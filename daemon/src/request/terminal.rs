@@ -4,13 +4,14 @@ use std::sync::Arc;
 
 use base64::Engine;
 use shared::config::Prefix;
+use shared::event::Author;
 use shared::keys::{Action, PrefixKeys};
 use shared::message::{Answer, Attach, Attached, Code, Detached, Failure, Push, ScreenShot};
 use shared::runtime::RuntimeState;
 use shared::screen::Size;
 use shared::session::Session;
 
-use super::{Caller, find, find_live, in_words, session_runtime_dir};
+use super::{Caller, find, find_live, find_to_use, session_runtime_dir};
 use crate::context::Context;
 use crate::picture::{Picture, scrolled_away};
 use crate::poll::Source;
@@ -71,13 +72,13 @@ pub async fn attach(context: &Context, caller: &Arc<Caller>, id: u64, attach: At
     }
     // the last screen, and how it ended
     let shot = ended_shot(context, &session, 0).await?;
-    respond(false, false, Some(in_words(&session)));
+    respond(false, false, Some(session.in_words()));
     let last = shot.rows.iter().rposition(|row| !row.text.is_empty()).map_or(0, |row| row + 1);
     for row in &shot.rows[..last] {
         caller.outbox.output(row.ansi.as_bytes());
         caller.outbox.output(b"\r\n");
     }
-    let why = Detached::Ended { sentence: in_words(&session), exit_code: 0 };
+    let why = Detached::Ended { sentence: session.in_words(), exit_code: 0 };
     caller.outbox.line(&Push::Detached { why, alternate: Some(false) });
     Ok(())
 }
@@ -177,10 +178,23 @@ fn not_attached() -> Failure {
     Failure::new(Code::Status, "this client is not attached to a session")
 }
 
-pub async fn send(context: &Context, name: String, bytes: &str) -> Result<(), Failure> {
+pub async fn send(context: &Context, name: String, bytes: &str, author: Author) -> Result<(), Failure> {
     let bytes = base64::engine::general_purpose::STANDARD
         .decode(bytes)
         .map_err(|error| Failure::usage(format!("\"bytes\" must be base64: {error}")))?;
+    if let (fresh, Some(previous)) = find_to_use(context, name.clone(), author).await? {
+        return Err(Failure::new(
+            Code::Status,
+            format!(
+                "session {} cannot go on: {}; last activity {}; session {} was opened in its place; `sessions-tui new -n {}` starts a program in it",
+                previous.id,
+                previous.error.as_deref().unwrap_or("it was lost"),
+                previous.last_activity_at,
+                fresh.id,
+                fresh.name,
+            ),
+        ));
+    }
     let (session, handle) = find_live(context, name, "send").await?;
     match tokio::time::timeout(SEND_PATIENCE, handle.input(Typist::Api, bytes)).await {
         Ok(outcome) => outcome,

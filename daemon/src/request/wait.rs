@@ -6,7 +6,7 @@ use shared::message::{Code, Condition, Failure, Waited};
 use shared::runtime::RuntimeState;
 use shared::session::{Session, Status};
 
-use super::{find, in_words};
+use super::find;
 use crate::context::Context;
 use crate::runtime::RuntimeHandle;
 
@@ -30,7 +30,11 @@ pub async fn wait(context: &Context, name: String, condition: Condition, timeout
 }
 
 async fn until(context: &Context, session: &Session, condition: Condition) -> Result<(), Failure> {
-    let live = context.registry.get(session.id);
+    let live = match condition {
+        // what is on a screen, or is not, can only be known once there is one
+        Condition::Quiet { .. } | Condition::Text { .. } => until_started(context, session).await?,
+        Condition::Exit | Condition::Status { .. } => context.registry.get(session.id),
+    };
     match condition {
         Condition::Exit => {
             if let Some(handle) = live {
@@ -62,7 +66,7 @@ async fn until(context: &Context, session: &Session, condition: Condition) -> Re
             if present.status == status {
                 return Ok(());
             }
-            Err(Failure::new(Code::Status, format!("session {} is {} and will not become {status}", session.name, in_words(&present))))
+            Err(Failure::new(Code::Status, format!("session {} is {} and will not become {status}", session.name, present.in_words())))
         }
     }
 }
@@ -81,6 +85,27 @@ async fn until_status(context: &Context, session: &Session, is_wanted: impl Fn(S
                 Ok(event) if event.session != session.id => {}
                 _ => break,
             }
+        }
+    }
+}
+
+/// The runtime of a session, waiting for its turn in the queue first.
+async fn until_started(context: &Context, session: &Session) -> Result<Option<RuntimeHandle>, Failure> {
+    if session.status == Status::Queued {
+        until_status(context, session, |status| status != Status::Queued).await?;
+    }
+    loop {
+        let inserted = context.registry.inserted();
+        let present = context.store.session(session.id).await?;
+        let found = context.registry.get(session.id);
+        let is_starting = matches!(present.runtime_state, Some(RuntimeState::Starting));
+        if found.is_some() || present.status.has_ended() || !is_starting {
+            return Ok(found);
+        }
+        // stored, but not there yet: it is being started, or its holder is being reached
+        tokio::select! {
+            () = inserted => {}
+            _ = until_status(context, session, Status::has_ended) => {}
         }
     }
 }

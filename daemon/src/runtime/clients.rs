@@ -96,7 +96,7 @@ impl Runtime {
     }
 
     fn tell(&self, kind: &'static str, author: Author, data: serde_json::Value) {
-        let (store, session) = (self.context.store.clone(), self.session);
+        let (store, session) = (self.context.store.clone(), self.facts.session());
         tokio::spawn(async move {
             // a session removed meanwhile has nobody to tell
             let _ = store.tell(Fact::new(session, author, kind, data)).await;
@@ -151,6 +151,7 @@ impl Runtime {
         if self.control == Some(id) {
             return;
         }
+        self.facts.set_controlled(true);
         if let Some(before) = self.control.replace(id) {
             self.drop_input_of(before);
             self.observe(before);
@@ -336,15 +337,17 @@ impl Runtime {
         let place = self.clients.iter().position(|client| client.id == id)?;
         let in_alternate = self.clients.remove(place).in_alternate;
         self.facts.set_clients(self.clients.len());
-        self.tell("detach", Author::Human, json!({"client": id}));
         if self.control == Some(id) {
             self.drop_input_of(id);
             self.control = None;
+            self.facts.set_controlled(false);
             // the last one who was able to type gets control back
             if let Some(next) = self.clients.iter().rev().find(|client| !client.read_only).map(|client| client.id) {
                 self.give_control(next).await;
             }
         }
+        // told last: whoever hears of it finds control as it is now
+        self.tell("detach", Author::Human, json!({"client": id}));
         self.rest_soon();
         Some(in_alternate)
     }
@@ -384,5 +387,6 @@ impl Runtime {
         }
         self.clients.clear();
         self.facts.set_clients(0);
+        self.facts.set_controlled(false);
     }
 }

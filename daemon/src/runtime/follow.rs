@@ -12,8 +12,9 @@ use super::{Ask, EAGER, Ended, FLOOD_BYTES, FLOOD_PAUSE, FLOOD_WINDOW, FRAME, MA
 use crate::holder::end_marked;
 use crate::holder::link::{Link, LinkError};
 use crate::holder::wire::News;
-use crate::lifecycle::{self, End};
+use crate::lifecycle::End;
 use crate::recording::{self, OVERHEAD, ReadError, Record};
+use crate::store::EndingAt;
 
 /// Read from the recording at a time; between two, others get their turn.
 const BATCH: usize = 64 << 10;
@@ -136,11 +137,41 @@ impl Runtime {
         }
         if self.rest_at.is_some_and(|at| now >= at) {
             self.rest_at = None;
+            self.note_activity();
             if self.clients.is_empty() && self.text_waiters.is_empty() && !self.is_suspended {
                 self.picture.rest();
                 self.reader.rest();
             }
         }
+    }
+
+    /// After a burst of activity: what a later daemon should know of it.
+    fn note_activity(&mut self) {
+        self.look_at_folder();
+        let Some(at) = self.facts.last_activity() else { return };
+        let (store, session, steady) = (self.context.store.clone(), self.facts.session(), self.facts.last_steady());
+        if std::mem::replace(&mut self.noted, steady) == steady {
+            return;
+        }
+        tokio::spawn(async move {
+            let _ = store.touch(session, at, steady).await;
+        });
+    }
+
+    /// Where the program is now: its terminal keeps that for the next one. Asked when a line has been typed and after each
+    /// burst of activity, since a program that has ended is nowhere.
+    fn look_at_folder(&mut self) {
+        let Ok(folder) = std::fs::read_link(format!("/proc/{}/cwd", self.facts.pid)) else { return };
+        let Some(folder) = folder.to_str().filter(|folder| *folder != self.cwd) else { return };
+        // a folder that was removed has a name that leads nowhere
+        if self.terminating.is_some() || folder.ends_with(" (deleted)") {
+            return;
+        }
+        self.cwd = folder.to_owned();
+        let (store, id, cwd) = (self.context.store.clone(), self.id, self.cwd.clone());
+        tokio::spawn(async move {
+            let _ = store.moved(id, cwd).await;
+        });
     }
 
     pub(super) fn rest_soon(&mut self) {
@@ -297,7 +328,7 @@ impl Runtime {
             // from here on the recording alone does not tell the screen any more
             self.picture.store();
         }
-        let fact = crate::store::Fact::new(self.session, Author::Daemon, kind, json!({"reason": why}));
+        let fact = crate::store::Fact::new(self.facts.session(), Author::Daemon, kind, json!({"reason": why}));
         let store = self.context.store.clone();
         tokio::spawn(async move {
             let _ = store.tell(fact).await;
@@ -375,6 +406,10 @@ impl Runtime {
                 return;
             }
         }
+        if bytes.contains(&b'\r') || bytes.contains(&b'\n') {
+            self.look_at_folder();
+        }
+        self.rest_soon();
         let now = Instant::now();
         self.eager_until = now + EAGER;
         self.pause_until = None;
@@ -450,18 +485,24 @@ impl Runtime {
         }
         let id = self.id.to_string();
         let ended = tokio::task::spawn_blocking(move || end_marked("SESSIONS_RUNTIME", &id, ORPHAN_GRACE)).await.unwrap_or(0);
-        self.context
-            .log
-            .warn(&format!("session {} ({}): its holder was killed; ended {ended} process(es) it left behind", self.name, self.session));
+        self.context.log.warn(&format!(
+            "session {} ({}): its holder was killed; ended {ended} process(es) it left behind",
+            self.name,
+            self.facts.session()
+        ));
         End::Lost(LostReason::HolderDied)
     }
 
     async fn finish(mut self, end: End) {
         let now = jiff::Timestamp::now();
         let ended = describe(&end);
+        let last_activity = match end {
+            End::Lost(_) => self.facts.last_activity().unwrap_or(now),
+            _ => now,
+        };
+        let recorded = self.consumed;
         loop {
-            let (state, ending, facts) = lifecycle::settle(&end, self.session, now);
-            match self.context.store.runtime_has_ended(self.id, self.session, state, ending, facts).await {
+            match self.context.store.runtime_has_ended(self.id, end.clone(), EndingAt { now, last_activity }, recorded).await {
                 Ok(()) | Err(crate::store::Error::Gone) => break,
                 Err(error) => {
                     self.context.log.warn(&format!("session {}: its end could not be stored: {error}", self.name));
@@ -472,7 +513,7 @@ impl Runtime {
             }
         }
         self.picture.store();
-        self.context.registry.remove(self.session);
+        self.context.registry.remove(self.facts.session());
         self.dismiss(ended.push()).await;
         for typed in std::mem::take(&mut self.input) {
             if let Some(taken) = typed.taken {

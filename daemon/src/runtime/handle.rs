@@ -1,6 +1,6 @@
 //! The callable side of a runtime: typed asks to its task, and facts that can be read without asking.
 
-use std::sync::atomic::{AtomicI64, AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use shared::config::Prefix;
@@ -12,13 +12,19 @@ use tokio::sync::{mpsc, oneshot, watch};
 
 use super::{Ask, ClientId, Ended, Joins, Typist};
 use crate::attachment::Outbox;
+use crate::clock::{Clock, Steady};
 use crate::holder::wire::Greeting;
 
 /// Numbers that change often and are only looked at.
 pub struct Facts {
     pub pid: u32,
     pub holder_pid: u32,
+    /// The session it belongs to: the next one of its thread takes it over if it is still running then.
+    session: Mutex<SessionId>,
+    clock: Clock,
     last_activity: AtomicI64,
+    last_steady: AtomicI64,
+    is_controlled: AtomicBool,
     clients: AtomicU32,
     size: AtomicU32,
     end: AtomicU64,
@@ -26,11 +32,15 @@ pub struct Facts {
 }
 
 impl Facts {
-    pub(super) fn new(greeting: &Greeting) -> Self {
+    pub(super) fn new(greeting: &Greeting, session: SessionId, clock: Clock) -> Self {
         let facts = Self {
             pid: greeting.child,
             holder_pid: greeting.pid,
+            session: Mutex::new(session),
+            clock,
             last_activity: AtomicI64::new(0),
+            last_steady: AtomicI64::new(0),
+            is_controlled: AtomicBool::new(false),
             clients: AtomicU32::new(0),
             size: AtomicU32::new(0),
             end: AtomicU64::new(greeting.end),
@@ -42,6 +52,35 @@ impl Facts {
 
     pub(super) fn happened_now(&self) {
         self.last_activity.store(jiff::Timestamp::now().as_microsecond(), Ordering::Relaxed);
+        self.last_steady.store(self.clock.now(), Ordering::Relaxed);
+    }
+
+    /// Something happened while no daemon was there.
+    pub fn happened(&self, at: jiff::Timestamp, steady: Steady) {
+        self.last_activity.fetch_max(at.as_microsecond(), Ordering::Relaxed);
+        self.last_steady.fetch_max(steady, Ordering::Relaxed);
+    }
+
+    /// The last input or output this daemon knows of, by the steady clock; 0 if none.
+    pub fn last_steady(&self) -> Steady {
+        self.last_steady.load(Ordering::Relaxed)
+    }
+
+    pub fn session(&self) -> SessionId {
+        *self.session.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub fn set_session(&self, session: SessionId) {
+        *self.session.lock().unwrap_or_else(PoisonError::into_inner) = session;
+    }
+
+    pub(super) fn set_controlled(&self, is_controlled: bool) {
+        self.is_controlled.store(is_controlled, Ordering::Relaxed);
+    }
+
+    /// Somebody is attached who may type.
+    pub fn is_controlled(&self) -> bool {
+        self.is_controlled.load(Ordering::Relaxed)
     }
 
     pub fn last_activity(&self) -> Option<jiff::Timestamp> {
@@ -86,7 +125,6 @@ impl Facts {
 #[derive(Clone)]
 pub struct RuntimeHandle {
     pub id: RuntimeId,
-    pub session: SessionId,
     pub facts: Arc<Facts>,
     asks: mpsc::Sender<Ask>,
     ended: watch::Receiver<Option<Ended>>,
@@ -96,13 +134,12 @@ pub struct RuntimeHandle {
 impl RuntimeHandle {
     pub(super) fn new(
         id: RuntimeId,
-        session: SessionId,
         asks: mpsc::Sender<Ask>,
         facts: Arc<Facts>,
         ended: watch::Receiver<Option<Ended>>,
         activity: watch::Receiver<u64>,
     ) -> Self {
-        Self { id, session, facts, asks, ended, activity }
+        Self { id, facts, asks, ended, activity }
     }
 
     async fn ask<T>(&self, make: impl FnOnce(oneshot::Sender<T>) -> Ask) -> Result<T, Failure> {

@@ -1,6 +1,6 @@
 //! Events: told inside a change, read back by number.
 
-use rusqlite::{Connection, Row, params};
+use rusqlite::{Connection, OptionalExtension, Row, params};
 use shared::event::{Author, Event};
 use shared::id::{Seq, SessionId};
 
@@ -22,23 +22,50 @@ impl StoreHandle {
     /// A batch of events after `since`, of one session's thread or of all.
     pub async fn events_after(&self, session: Option<SessionId>, since: Seq) -> Result<Vec<Event>> {
         self.read(move |connection| match session {
-            Some(session) => query(
-                connection,
-                "WHERE seq > ?1 AND session_id IN (SELECT id FROM sessions WHERE thread_id =
-                    (SELECT thread_id FROM sessions WHERE id = ?3))",
-                params![since, BATCH, session.to_string()],
-            ),
-            None => query(connection, "WHERE seq > ?1", params![since, BATCH]),
+            Some(session) => of_thread(connection, session, since),
+            None => query(connection, "WHERE seq > ?1 ORDER BY seq LIMIT ?2", params![since, BATCH]),
+        })
+        .await
+    }
+
+    /// The last events of a session, newest last.
+    pub async fn recent_events(&self, session: SessionId, count: u32) -> Result<Vec<Event>> {
+        self.read(move |connection| {
+            let filter = "WHERE session_id = ?1 ORDER BY seq DESC LIMIT ?2";
+            let mut events = query(connection, filter, params![session.to_string(), count])?;
+            events.reverse();
+            Ok(events)
         })
         .await
     }
 }
 
+/// Each session's events are read by its own index and merged: asking for all of them in order would sort them anew for
+/// every batch, and following the order of all events would pass over those of everybody else.
+fn of_thread(connection: &Connection, session: SessionId, since: Seq) -> Result<Vec<Event>> {
+    let sessions: Vec<String> = connection
+        .prepare_cached("SELECT id FROM sessions WHERE thread_id = (SELECT thread_id FROM sessions WHERE id = ?1)")?
+        .query_map([session.to_string()], |row| row.get(0))?
+        .collect::<rusqlite::Result<_>>()?;
+    let mut events = Vec::new();
+    for id in sessions {
+        events.extend(query(
+            connection,
+            "INDEXED BY events_by_session WHERE session_id = ?3 AND seq > ?1 ORDER BY seq LIMIT ?2",
+            params![since, BATCH, id],
+        )?);
+    }
+    events.sort_unstable_by_key(|event| event.seq);
+    events.truncate(BATCH as usize);
+    Ok(events)
+}
+
 fn query(connection: &Connection, filter: &str, params: &[&dyn rusqlite::ToSql]) -> Result<Vec<Event>> {
+    // the name is looked up row by row, so that the order of the events is the order of the index
     let sql = format!(
-        "SELECT seq, session_id, threads.name, at, author, type, data FROM events
-         JOIN sessions ON sessions.id = session_id JOIN threads ON threads.id = sessions.thread_id
-         {filter} ORDER BY seq LIMIT ?2"
+        "SELECT seq, session_id,
+            (SELECT name FROM threads WHERE id = (SELECT thread_id FROM sessions WHERE id = session_id)), at, author, type, data, n
+         FROM events {filter}"
     );
     let mut statement = connection.prepare_cached(&sql)?;
     let mut rows = statement.query(params)?;
@@ -55,6 +82,7 @@ fn read(row: &Row<'_>) -> Result<Event> {
     let data: String = row.get(6)?;
     Ok(Event {
         seq: row.get(0)?,
+        n: row.get::<_, i64>(7)? as u64,
         session: SessionId::parse(&session).ok_or_else(|| broken("session id", &session))?,
         name: row.get(2)?,
         at: timestamp(row.get(3)?),
@@ -65,29 +93,43 @@ fn read(row: &Row<'_>) -> Result<Event> {
 }
 
 impl Change<'_> {
+    /// Stores a fact as the session's next event. What callers tell is activity; what the daemon tells is not.
     pub(super) fn tell(&mut self, fact: Fact) -> Result<()> {
         let at = jiff::Timestamp::now();
         let session = fact.session.to_string();
-        let name: Option<String> = self
-            .sql
-            .prepare_cached("SELECT name FROM threads JOIN sessions ON thread_id = threads.id WHERE sessions.id = ?1")?
-            .query_row([&session], |row| row.get(0))
-            .map(Some)
-            .or_else(|error| if error == rusqlite::Error::QueryReturnedNoRows { Ok(None) } else { Err(error) })?;
+        let told: Option<(i64, String)> = if fact.author == Author::Daemon {
+            self.sql
+                .prepare_cached(
+                    "UPDATE sessions SET event_count = event_count + 1 WHERE id = ?1
+                     RETURNING event_count, (SELECT name FROM threads WHERE id = thread_id)",
+                )?
+                .query_row([&session], |row| Ok((row.get(0)?, row.get(1)?)))
+                .optional()?
+        } else {
+            self.sql
+                .prepare_cached(
+                    "UPDATE sessions SET event_count = event_count + 1, last_activity_at = max(last_activity_at, ?2), idle_since = ?3
+                     WHERE id = ?1 RETURNING event_count, (SELECT name FROM threads WHERE id = thread_id)",
+                )?
+                .query_row(params![session, micros(at), self.clock.now()], |row| Ok((row.get(0)?, row.get(1)?)))
+                .optional()?
+        };
         // the session was removed meanwhile: there is nobody left to tell of
-        let Some(name) = name else { return Err(super::Error::Gone) };
+        let Some((n, name)) = told else { return Err(super::Error::Gone) };
         self.sql
-            .prepare_cached("INSERT INTO events (session_id, at, author, type, data) VALUES (?1, ?2, ?3, ?4, ?5)")?
-            .execute(params![session, micros(at), fact.author.as_str(), fact.kind, fact.data.to_string()])?;
-        self.events.push(Event {
+            .prepare_cached("INSERT INTO events (session_id, at, author, type, data, n) VALUES (?1, ?2, ?3, ?4, ?5, ?6)")?
+            .execute(params![session, micros(at), fact.author.as_str(), fact.kind, fact.data.to_string(), n])?;
+        let event = Event {
             seq: self.sql.last_insert_rowid(),
+            n: n as u64,
             session: fact.session,
             name,
             at,
             author: fact.author,
-            kind: fact.kind.to_owned(),
+            kind: fact.kind.into_owned(),
             data: fact.data,
-        });
+        };
+        self.events.push(event);
         Ok(())
     }
 }

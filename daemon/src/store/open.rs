@@ -54,9 +54,10 @@ fn try_open(path: &Path) -> Result<Connection> {
          PRAGMA cache_size = -1024;
          PRAGMA temp_store = MEMORY;",
     )?;
-    let verdict: String = connection.query_row("PRAGMA quick_check(1)", [], |row| row.get(0))?;
-    if verdict != "ok" {
-        return Err(Error::Broken(format!("quick_check says {verdict}")));
+    if !is_large(path)
+        && let Some(damage) = damage(&connection)?
+    {
+        return Err(Error::Broken(damage));
     }
     schema::migrate(&mut connection, |connection, found| {
         let backup = path.with_extension(format!("v{found}.backup.db"));
@@ -64,6 +65,34 @@ fn try_open(path: &Path) -> Result<Connection> {
         Ok(())
     })?;
     Ok(connection)
+}
+
+/// Reading all of a large database would keep everybody waiting at every start: it is looked through later, beside the work.
+const LARGE_BYTES: u64 = 32 << 20;
+
+fn is_large(path: &Path) -> bool {
+    std::fs::metadata(path).is_ok_and(|meta| meta.len() > LARGE_BYTES)
+}
+
+fn damage(connection: &Connection) -> Result<Option<String>> {
+    let verdict: String = connection.query_row("PRAGMA quick_check(1)", [], |row| row.get(0))?;
+    Ok((verdict != "ok").then(|| format!("quick_check says {verdict}")))
+}
+
+/// Looks through a database that was too large for that when it was opened; gives what is wrong with it. Blocks.
+pub fn check_large(path: &Path) -> Option<String> {
+    if !is_large(path) {
+        return None;
+    }
+    let looked = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX)
+        .map_err(Error::from)
+        .and_then(|connection| damage(&connection));
+    match looked {
+        Ok(damage) => damage,
+        Err(error) if is_damage(&error) => Some(error.to_string()),
+        // not being able to look says nothing about it
+        Err(_) => None,
+    }
 }
 
 fn is_damage(error: &Error) -> bool {

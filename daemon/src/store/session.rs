@@ -1,15 +1,17 @@
-//! Sessions: listed and shown with the runtime behind their terminal.
+//! Sessions: listed, searched and shown with the runtime behind their terminal.
 
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
 
+use rusqlite::types::Value as Sql;
 use rusqlite::{Connection, Row, params};
+use shared::filter::{Filter, Order};
 use shared::id::{RuntimeId, SessionId, ThreadId};
-use shared::message::Filter;
+use shared::message::SessionLine;
 use shared::runtime::{Launch, RuntimeState};
 use shared::session::{Session, Status};
 
-use super::{Durability, Error, Result, StoreHandle, broken, micros, timestamp};
+use super::{Error, Result, StoreHandle, broken, micros, parse, timestamp};
 
 /// Ended sessions stay in the plain `ls` for a day: long enough to see how last night's work went.
 const RECENT_MICROS: i64 = 24 * 3600 * 1_000_000;
@@ -18,8 +20,11 @@ const RECENT_MICROS: i64 = 24 * 3600 * 1_000_000;
 const SELECT: &str = "
     SELECT sessions.id, thread_id, name, workspace, user, channel, mode, task, status, status_reason,
         sessions.created_at, updated_at, last_activity_at, ended_at, iterations, max_iterations, context, result, error, metadata,
-        (SELECT count(*) FROM sessions AS every WHERE every.thread_id = sessions.thread_id),
-        runtimes.id, runtimes.launch, runtimes.state
+        threads.task_count, runtimes.id, runtimes.launch, runtimes.state, policy, group_name,
+        CASE WHEN status = 'queued' THEN
+            (SELECT count(*) FROM sessions AS ahead WHERE ahead.group_name = sessions.group_name AND ahead.status = 'queued'
+                AND (ahead.created_at, ahead.id) <= (sessions.created_at, sessions.id)) END,
+        started_at, queued_launch
     FROM sessions JOIN threads ON threads.id = thread_id
     LEFT JOIN runtimes ON runtimes.id =
         (SELECT latest.id FROM runtimes AS latest WHERE latest.session_id = sessions.id ORDER BY latest.created_at DESC, latest.id DESC LIMIT 1)";
@@ -29,7 +34,6 @@ impl StoreHandle {
         self.read(move |connection| load(connection, id)).await
     }
 
-    /// Newest last, as people read lists in a terminal.
     pub async fn sessions(&self, filter: Filter) -> Result<Arc<Vec<Session>>> {
         // counted before reading: a commit in between makes the copy old, never wrong
         let at = self.commits.load(Ordering::Acquire);
@@ -41,31 +45,37 @@ impl StoreHandle {
         }
         let wanted = filter.clone();
         let sessions = Arc::new(self.read(move |connection| list(connection, &wanted)).await?);
-        let listed = super::Listed { at, filter, sessions: Arc::clone(&sessions) };
-        *self.listed.lock().unwrap_or_else(PoisonError::into_inner) = Some(listed);
+        // a search is asked once; the plain list again and again
+        if !filter.searches() {
+            let listed = super::Listed { at, filter, sessions: Arc::clone(&sessions) };
+            *self.listed.lock().unwrap_or_else(PoisonError::into_inner) = Some(listed);
+        }
         Ok(sessions)
     }
 
-    pub async fn earlier_sessions(&self, session: SessionId) -> Result<Vec<SessionId>> {
+    /// Every session of a session's thread in one line, newest first.
+    pub async fn lines_of_thread(&self, session: SessionId) -> Result<Vec<SessionLine>> {
         self.read(move |connection| {
             let mut statement = connection.prepare_cached(
-                "SELECT id FROM sessions WHERE thread_id = (SELECT thread_id FROM sessions WHERE id = ?1) AND id <> ?1
-                 ORDER BY created_at DESC",
+                "SELECT id, status, status_reason, task, task_count, created_at, last_activity_at, ended_at FROM sessions
+                 WHERE thread_id = (SELECT thread_id FROM sessions WHERE id = ?1) ORDER BY created_at DESC, id DESC",
             )?;
-            let ids: Vec<String> = statement.query_map([session.to_string()], |row| row.get(0))?.collect::<rusqlite::Result<_>>()?;
-            Ok(ids.iter().filter_map(|id| SessionId::parse(id)).collect())
-        })
-        .await
-    }
-
-    /// Remembers when something last happened in it.
-    pub async fn touch(&self, session: SessionId, at: jiff::Timestamp) -> Result<()> {
-        self.write(Durability::Process, move |change| {
-            change.sql.execute(
-                "UPDATE sessions SET last_activity_at = max(last_activity_at, ?1) WHERE id = ?2",
-                params![micros(at), session.to_string()],
-            )?;
-            Ok(())
+            let mut rows = statement.query([session.to_string()])?;
+            let mut lines = Vec::new();
+            while let Some(row) = rows.next()? {
+                let (id, status): (String, String) = (row.get(0)?, row.get(1)?);
+                lines.push(SessionLine {
+                    id: SessionId::parse(&id).ok_or_else(|| broken("session id", &id))?,
+                    status: Status::parse(&status).ok_or_else(|| broken("status", &status))?,
+                    status_reason: row.get(2)?,
+                    task: row.get(3)?,
+                    task_count: row.get::<_, i64>(4)? as u64,
+                    created_at: timestamp(row.get(5)?),
+                    last_activity_at: timestamp(row.get(6)?),
+                    ended_at: row.get::<_, Option<i64>>(7)?.map(timestamp),
+                });
+            }
+            Ok(lines)
         })
         .await
     }
@@ -73,44 +83,101 @@ impl StoreHandle {
 
 pub(super) fn load(connection: &Connection, id: SessionId) -> Result<Session> {
     let mut statement = connection.prepare_cached(&format!("{SELECT} WHERE sessions.id = ?1"))?;
-    let mut rows = statement.query([id.to_string()])?;
+    let mut rows = statement.query(params![id.to_string()])?;
     match rows.next()? {
         Some(row) => read(row),
         None => Err(Error::Gone),
     }
 }
 
+/// What a filter means in SQL; only what is given is asked, so that the database can choose the index that fits.
+pub(super) fn conditions(filter: &Filter) -> (String, Vec<Sql>) {
+    let mut clauses: Vec<String> = Vec::new();
+    let mut values: Vec<Sql> = Vec::new();
+    let mut add = |clause: &str, value: Sql| {
+        values.push(value);
+        clauses.push(clause.replace('?', &format!("?{}", values.len())));
+    };
+    let text = |value: &str| Sql::Text(value.to_owned());
+    if let Some(user) = &filter.user {
+        add("thread_id IN (SELECT id FROM threads WHERE user = ?)", text(user));
+    }
+    if let Some(channel) = &filter.channel {
+        add("thread_id IN (SELECT id FROM threads WHERE channel = ?)", text(channel));
+    }
+    if let Some(thread) = &filter.thread {
+        add("thread_id IN (SELECT id FROM threads WHERE name = ?)", text(thread));
+    }
+    if let Some(workspace) = &filter.workspace {
+        add("thread_id IN (SELECT id FROM threads WHERE workspace = ?)", text(workspace));
+    }
+    if let Some(mode) = &filter.mode {
+        add("mode = ?", text(mode));
+    }
+    if let Some(group) = &filter.group {
+        add("group_name = ?", text(group));
+    }
+    if let Some(after) = filter.created_after {
+        add("sessions.created_at >= ?", Sql::Integer(micros(after)));
+    }
+    if let Some(before) = filter.created_before {
+        add("sessions.created_at < ?", Sql::Integer(micros(before)));
+    }
+    if let Some(words) = &filter.text {
+        // LIKE takes no notice of case; what it takes for wildcards is meant as it is
+        let pattern = words.replace('\\', "\\\\").replace('%', "\\%").replace('_', "\\_");
+        add("task LIKE ? ESCAPE '\\'", Sql::Text(format!("%{pattern}%")));
+    }
+    if !filter.statuses.is_empty() {
+        let wanted: Vec<String> = filter.statuses.iter().map(|status| format!("'{status}'")).collect();
+        clauses.push(format!("status IN ({})", wanted.join(", ")));
+    }
+    let clauses = if clauses.is_empty() { "TRUE".to_owned() } else { clauses.join(" AND ") };
+    (clauses, values)
+}
+
+/// The plain list: what lives, and what ended within a day; of each thread the latest.
+const PRESENT: &str = "(status IN ('queued', 'active', 'paused') OR ended_at > ?1)
+    AND NOT EXISTS (SELECT 1 FROM sessions AS later WHERE later.thread_id = sessions.thread_id
+        AND (later.created_at, later.id) > (sessions.created_at, sessions.id))";
+
 fn list(connection: &Connection, filter: &Filter) -> Result<Vec<Session>> {
-    let statuses: Vec<&str> = filter.statuses.iter().map(|status| status.as_str()).collect();
-    let statuses = serde_json::to_string(&statuses).map_err(|error| Error::Broken(error.to_string()))?;
-    let oldest = if filter.all || !filter.statuses.is_empty() { i64::MIN } else { micros(jiff::Timestamp::now()) - RECENT_MICROS };
-    let limit = filter.limit.map_or(-1, i64::from);
-    let mut statement = connection.prepare_cached(&format!(
-        "{SELECT}
-         WHERE (?1 = '[]' OR status IN (SELECT value FROM json_each(?1)))
-         AND (status IN ('queued', 'active', 'paused') OR ended_at IS NULL OR ended_at > ?2)
-         AND (?4 OR NOT EXISTS (SELECT 1 FROM sessions AS later WHERE later.thread_id = sessions.thread_id
-            AND (later.created_at, later.id) > (sessions.created_at, sessions.id)))
-         ORDER BY sessions.created_at DESC, sessions.id DESC LIMIT ?3"
-    ))?;
-    let mut rows = statement.query(params![statuses, oldest, limit, filter.all])?;
+    let (clauses, mut values) = if filter.searches() {
+        conditions(filter)
+    } else {
+        (PRESENT.to_owned(), vec![Sql::Integer(micros(jiff::Timestamp::now()) - RECENT_MICROS)])
+    };
+    let order = match filter.order {
+        Order::NewestLast | Order::NewestFirst => "sessions.created_at DESC, sessions.id DESC",
+        Order::OldestFirst => "sessions.created_at, sessions.id",
+        Order::ActiveFirst => "last_activity_at DESC, sessions.id DESC",
+    };
+    values.push(Sql::Integer(filter.limit.map_or(-1, i64::from)));
+    let mut statement = connection.prepare_cached(&format!("{SELECT} WHERE {clauses} ORDER BY {order} LIMIT ?{}", values.len()))?;
+    let mut rows = statement.query(rusqlite::params_from_iter(values))?;
     let mut sessions = Vec::new();
     while let Some(row) = rows.next()? {
         sessions.push(read(row)?);
     }
-    sessions.reverse();
+    if filter.order == Order::NewestLast {
+        sessions.reverse();
+    }
     Ok(sessions)
 }
 
 fn read(row: &Row<'_>) -> Result<Session> {
     let (id, thread, status): (String, String, String) = (row.get(0)?, row.get(1)?, row.get(8)?);
-    let (context, metadata): (String, String) = (row.get(16)?, row.get(19)?);
+    let (context, metadata, policy): (String, String, String) = (row.get(16)?, row.get(19)?, row.get(24)?);
     let runtime: Option<String> = row.get(21)?;
     let launch: Option<String> = row.get(22)?;
     let state: Option<String> = row.get(23)?;
-    let launch: Option<Launch> = launch.map(|text| serde_json::from_str(&text).map_err(|_| broken("launch", &text))).transpose()?;
-    let runtime_state: Option<RuntimeState> =
-        state.map(|text| serde_json::from_str(&text).map_err(|_| broken("runtime state", &text))).transpose()?;
+    let queued: Option<String> = row.get(28)?;
+    let launch: Option<Launch> = match (launch, queued) {
+        (Some(text), _) => Some(parse("launch", &text)?),
+        (None, Some(text)) => Some(parse::<super::QueuedLaunch>("launch", &text)?.launch),
+        (None, None) => None,
+    };
+    let runtime_state: Option<RuntimeState> = state.map(|text| parse("runtime state", &text)).transpose()?;
     Ok(Session {
         id: SessionId::parse(&id).ok_or_else(|| broken("session id", &id))?,
         thread: ThreadId::parse(&thread).ok_or_else(|| broken("thread id", &thread))?,
@@ -125,14 +192,18 @@ fn read(row: &Row<'_>) -> Result<Session> {
         created_at: timestamp(row.get(10)?),
         updated_at: timestamp(row.get(11)?),
         last_activity_at: timestamp(row.get(12)?),
+        started_at: row.get::<_, Option<i64>>(27)?.map(timestamp),
         ended_at: row.get::<_, Option<i64>>(13)?.map(timestamp),
         iterations: row.get::<_, i64>(14)? as u64,
         max_iterations: row.get::<_, i64>(15)? as u64,
-        context: serde_json::from_str(&context).map_err(|_| broken("context", &context))?,
+        context: parse("context", &context)?,
         result: row.get(17)?,
         error: row.get(18)?,
-        metadata: serde_json::from_str(&metadata).map_err(|_| broken("metadata", &metadata))?,
+        metadata: parse("metadata", &metadata)?,
+        policy: parse("policy", &policy)?,
         task_count: row.get::<_, i64>(20)? as u64,
+        group: row.get(25)?,
+        queue_place: row.get::<_, Option<i64>>(26)?.map(|place| place as u64),
         runtime: runtime.as_deref().and_then(RuntimeId::parse),
         size: launch.as_ref().map(|launch| launch.size),
         command: launch.map(|launch| launch.argv).unwrap_or_default(),

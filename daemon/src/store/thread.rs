@@ -65,9 +65,7 @@ impl StoreHandle {
     pub async fn thread_of(&self, session: SessionId) -> Result<Thread> {
         self.read(move |connection| {
             let row = connection.query_row(
-                "SELECT threads.id, name, workspace, user, channel, threads.created_at,
-                    (SELECT count(*) FROM sessions AS all_sessions WHERE all_sessions.thread_id = threads.id)
-                 FROM threads JOIN sessions ON sessions.thread_id = threads.id WHERE sessions.id = ?1",
+                "SELECT threads.id, name, workspace, user, channel, threads.created_at, threads.task_count FROM threads JOIN sessions ON sessions.thread_id = threads.id WHERE sessions.id = ?1",
                 [session.to_string()],
                 |row| {
                     Ok((row.get::<_, String>(0)?, row.get(1)?, row.get(2)?, row.get(3)?, row.get(4)?, row.get(5)?, row.get::<_, i64>(6)?))
@@ -135,8 +133,8 @@ impl StoreHandle {
         .await
     }
 
-    /// The lease on this machine, with an instance for its present boot.
-    pub async fn local_lease(&self, boot: String) -> Result<LeaseId> {
+    /// The lease on this machine, with an instance for its present boot; and since when it has been this boot.
+    pub async fn local_lease(&self, boot: String) -> Result<(LeaseId, jiff::Timestamp)> {
         self.write(Durability::Power, move |change| {
             let now = micros(jiff::Timestamp::now());
             let found: Option<String> =
@@ -144,7 +142,10 @@ impl StoreHandle {
             let lease = match found {
                 Some(text) => LeaseId::parse(&text).ok_or_else(|| broken("lease id", &text))?,
                 None => {
-                    let lease = LeaseId::new();
+                    // its row may have gone missing: terminals still say which one they are on
+                    let missing: Option<String> =
+                        change.sql.query_row("SELECT lease_id FROM terminals LIMIT 1", [], |row| row.get(0)).optional()?;
+                    let lease = missing.as_deref().and_then(LeaseId::parse).unwrap_or_else(LeaseId::new);
                     change.sql.execute(
                         "INSERT INTO leases (id, provider, created_at) VALUES (?1, 'local', ?2)",
                         params![lease.to_string(), now],
@@ -162,7 +163,36 @@ impl StoreHandle {
                  WHERE NOT EXISTS (SELECT 1 FROM instances WHERE lease_id = ?2 AND gone_at IS NULL)",
                 params![InstanceId::new().to_string(), key, boot, now],
             )?;
-            Ok(lease)
+            let since: i64 =
+                change
+                    .sql
+                    .query_row("SELECT created_at FROM instances WHERE lease_id = ?1 AND gone_at IS NULL", [&key], |row| row.get(0))?;
+            Ok((lease, timestamp(since)))
+        })
+        .await
+    }
+
+    /// Puts back what is missing below a session's thread.
+    pub async fn mend(&self, session: SessionId) -> Result<()> {
+        let is_whole = self
+            .read(move |connection| {
+                Ok(connection
+                    .prepare_cached(
+                        "SELECT NOT EXISTS (SELECT 1 FROM runtimes JOIN sessions ON sessions.id = session_id
+                            WHERE thread_id = thread AND terminal_id NOT IN (SELECT id FROM terminals))
+                         AND NOT EXISTS (SELECT 1 FROM terminals WHERE thread_id = thread AND lease_id NOT IN (SELECT id FROM leases))
+                         FROM (SELECT thread_id AS thread FROM sessions WHERE id = ?1)",
+                    )?
+                    .query_row([session.to_string()], |row| row.get::<_, bool>(0))?)
+            })
+            .await?;
+        if is_whole {
+            return Ok(());
+        }
+        self.write(Durability::Power, move |change| {
+            let thread: String =
+                change.sql.query_row("SELECT thread_id FROM sessions WHERE id = ?1", [session.to_string()], |row| row.get(0))?;
+            change.mend(ThreadId::parse(&thread).ok_or_else(|| broken("thread id", &thread))?)
         })
         .await
     }
@@ -225,6 +255,51 @@ fn find(connection: &Connection, word: &str) -> rusqlite::Result<std::result::Re
 }
 
 impl Change<'_> {
+    /// A terminal or lease whose row is missing is made again, with the id that others know it by.
+    pub(super) fn mend(&mut self, thread: ThreadId) -> Result<()> {
+        let (key, now) = (thread.to_string(), micros(jiff::Timestamp::now()));
+        // as its last launch says; runtimes of interpreters are told apart by their command when there are any
+        let lost: Option<(String, String)> = self
+            .sql
+            .query_row(
+                "SELECT terminal_id, launch FROM runtimes JOIN sessions ON sessions.id = session_id
+                 WHERE thread_id = ?1 AND terminal_id NOT IN (SELECT id FROM terminals) ORDER BY runtimes.created_at DESC LIMIT 1",
+                [&key],
+                |row| Ok((row.get(0)?, row.get(1)?)),
+            )
+            .optional()?;
+        if let Some((terminal, launch)) = lost {
+            let launch: shared::runtime::Launch = super::parse("launch", &launch)?;
+            let found: Option<String> =
+                self.sql.query_row("SELECT id FROM leases WHERE provider = 'local'", [], |row| row.get(0)).optional()?;
+            let lease = found.unwrap_or_else(|| LeaseId::new().to_string());
+            self.sql.execute(
+                "INSERT INTO leases (id, provider, created_at) VALUES (?1, 'local', ?2) ON CONFLICT (id) DO NOTHING",
+                params![lease, now],
+            )?;
+            self.sql.execute(
+                "INSERT INTO terminals (id, thread_id, kind, cwd, env_delta, cols, rows, lease_id) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)
+                 ON CONFLICT (thread_id, kind) DO NOTHING",
+                params![
+                    terminal,
+                    key,
+                    TerminalKind::Terminal.as_str(),
+                    launch.cwd,
+                    super::json(&launch.env_delta)?,
+                    launch.size.cols,
+                    launch.size.rows,
+                    lease
+                ],
+            )?;
+        }
+        self.sql.execute(
+            "INSERT INTO leases (id, provider, created_at) SELECT DISTINCT lease_id, 'local', ?2 FROM terminals
+             WHERE thread_id = ?1 AND lease_id NOT IN (SELECT id FROM leases)",
+            params![key, now],
+        )?;
+        Ok(())
+    }
+
     /// The thread a new session goes to, and its id; made if there is none of that name.
     pub(super) fn thread_named(&mut self, name: &str) -> Result<Option<ThreadId>> {
         let found: Option<String> = self.sql.query_row("SELECT id FROM threads WHERE name = ?1", [name], |row| row.get(0)).optional()?;

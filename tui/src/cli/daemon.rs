@@ -4,7 +4,8 @@ use std::io::{BufRead, Write};
 use std::time::{Duration, Instant};
 
 use rustix::fs::FlockOperation;
-use shared::message::{DaemonStatus, Failure, Filter, Request, Stopped};
+use shared::filter::Filter;
+use shared::message::{DaemonStatus, Failure, Request, Stopped};
 use shared::paths::Paths;
 use shared::session::Session;
 use shared::text::{count, visible};
@@ -52,8 +53,19 @@ async fn start(paths: &Paths, json: bool) -> Result<(), Failure> {
     print(&format!("the daemon {words}, pid {}\n", client.daemon.pid))
 }
 
+/// Whether any holder's socket is there beside the daemon's own.
+fn has_holders(paths: &Paths) -> bool {
+    let is_holder = |path: std::path::PathBuf| path != paths.socket() && path.extension().is_some_and(|extension| extension == "sock");
+    std::fs::read_dir(&paths.runtime).is_ok_and(|entries| entries.filter_map(Result::ok).any(|entry| is_holder(entry.path())))
+}
+
 async fn stop(paths: &Paths, all: bool, yes: bool, json: bool) -> Result<(), Failure> {
-    let Some(mut client) = connect::running(paths).await? else {
+    let running = match connect::running(paths).await? {
+        // sessions go on without a daemon; to end them takes one
+        None if all && has_holders(paths) => Some(connect::connect(paths).await?),
+        other => other,
+    };
+    let Some(mut client) = running else {
         return if json { print_json(&Stopped { going_on: 0, ended: 0 }) } else { print("the daemon is not running\n") };
     };
     if all && !yes {

@@ -41,7 +41,7 @@ fn show(push: Push, json: bool) -> Result<Option<Seq>, Failure> {
     Ok(Some(event.seq))
 }
 
-fn words(event: &Event) -> String {
+pub fn words(event: &Event) -> String {
     let data = if event.data.as_object().is_some_and(serde_json::Map::is_empty) { String::new() } else { event.data.to_string() };
     let time = event.at.strftime("%Y-%m-%dT%H:%M:%SZ");
     format!(

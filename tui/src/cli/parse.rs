@@ -1,6 +1,9 @@
 //! Words of the command line into values, with errors that say what to write instead. Pure.
 
+use jiff::Timestamp;
+use shared::filter::Order;
 use shared::message::Condition;
+use shared::policy::Span;
 use shared::screen::Size;
 use shared::session::Status;
 
@@ -28,24 +31,37 @@ pub fn status(text: &str) -> Result<Status, String> {
 }
 
 pub fn duration_ms(text: &str) -> Result<u64, String> {
-    let wrong = || format!("{text:?} is not a duration: write 500ms, 30s, 10m or 1h");
-    let digits = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
-    let (number, unit) = text.split_at(digits);
-    let number: f64 = number.parse().map_err(|_| wrong())?;
-    let factor = match unit {
-        "ms" => 1.0,
-        "s" | "" => 1000.0,
-        "m" => 60_000.0,
-        "h" => 3_600_000.0,
-        "d" => 86_400_000.0,
-        _ => return Err(wrong()),
-    };
-    let ms = number * factor;
-    // a year: beyond that somebody mistyped
-    if !(0.0..=31_536_000_000.0).contains(&ms) {
-        return Err(wrong());
+    Span::parse(text).map(|span| span.ms)
+}
+
+/// A moment: a date, a time, or how long ago.
+pub fn moment(text: &str) -> Result<Timestamp, String> {
+    if let Ok(span) = Span::parse(text) {
+        let ago = jiff::SignedDuration::from_millis(span.ms as i64);
+        return Timestamp::now().checked_sub(ago).map_err(|error| error.to_string());
     }
-    Ok(ms as u64)
+    if let Ok(at) = text.parse::<Timestamp>() {
+        return Ok(at);
+    }
+    // without a zone it is the user's own
+    let local = text.parse::<jiff::civil::DateTime>().or_else(|_| text.parse::<jiff::civil::Date>().map(|date| date.at(0, 0, 0, 0)));
+    local.and_then(|at| at.to_zoned(jiff::tz::TimeZone::system())).map(|zoned| zoned.timestamp()).map_err(|_| {
+        format!("{text:?} is not a time: write 2026-11-16, 2026-11-16T09:30, 2026-11-16T09:30:00Z, or how long ago, as in 2h or 7d")
+    })
+}
+
+pub fn order(text: &str) -> Result<Order, String> {
+    Ok(match text {
+        "newest-last" => Order::NewestLast,
+        "newest" => Order::NewestFirst,
+        "oldest" => Order::OldestFirst,
+        "active" => Order::ActiveFirst,
+        _ => return Err(format!("{text:?} is not an order: newest-last, newest, oldest or active")),
+    })
+}
+
+pub fn json(text: &str) -> Result<serde_json::Value, String> {
+    serde_json::from_str(text).map_err(|error| format!("this is not JSON ({error}): write it as '{{\"step\": 1}}'"))
 }
 
 pub fn condition(text: &str) -> Result<Condition, String> {
@@ -75,6 +91,15 @@ mod tests {
         assert_eq!(condition("text=a=b"), Ok(Condition::Text { pattern: "a=b".into() }));
         assert!(condition("moon").is_err());
         assert!(condition("status=lazy").is_err());
+    }
+
+    #[test]
+    fn moments() {
+        assert_eq!(moment("2026-11-16T09:30:00Z"), Ok("2026-11-16T09:30:00Z".parse().expect("a time")));
+        for text in ["2026-11-16", "2026-11-16T09:30", "2h", "7d"] {
+            assert!(moment(text).expect(text) < Timestamp::now() + jiff::SignedDuration::from_hours(24 * 365));
+        }
+        assert!(moment("yesterday").expect_err("no").contains("7d"));
     }
 
     #[test]

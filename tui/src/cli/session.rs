@@ -2,10 +2,11 @@
 
 use std::path::PathBuf;
 
-use shared::message::{Failure, Filter, Layers, NewSession, Request};
+use shared::filter::Filter;
+use shared::message::{Changed, Failure, Layers, NewSession, Request};
 use shared::paths::Paths;
 use shared::runtime::{Runtime, RuntimeState};
-use shared::session::Session;
+use shared::session::{Session, Status};
 use shared::text::{shell_words, visible};
 
 use super::table::{self, Look};
@@ -14,15 +15,22 @@ use crate::attach::{self, Wish};
 use crate::{connect, environment, tty};
 
 pub async fn new(paths: &Paths, args: NewArgs) -> Result<(), Failure> {
-    if !args.detached && !tty::is_interactive() {
+    let stays = args.detached || args.no_run || args.queue;
+    if args.json && !stays {
+        return Err(Failure::usage("--json prints the session instead of attaching to it: give -d too"));
+    }
+    if !stays && !tty::is_interactive() {
         return Err(Failure::usage("this is not a terminal, so there is nothing to attach to it: use `new -d` to start without attaching"));
     }
-    let workspace = workspace(args.workspace)?;
-    let window = if args.detached { None } else { tty::window() };
+    let window = if stays { None } else { tty::window() };
+    let given = args.workspace.is_some();
+    let here = workspace(args.workspace)?;
     let request = NewSession {
         name: args.name,
-        workspace,
+        workspace: given.then(|| here.clone()),
+        here,
         argv: args.argv,
+        no_run: args.no_run,
         env_delta: args.env,
         environment: environment::inherited(),
         size: args.size.or(window),
@@ -31,10 +39,27 @@ pub async fn new(paths: &Paths, args: NewArgs) -> Result<(), Failure> {
         mode: args.mode,
         user: args.user,
         channel: args.channel,
+        max_iterations: args.max_iterations,
+        context: args.context.unwrap_or_default(),
+        metadata: args.metadata.unwrap_or_default(),
+        idle_timeout: args.idle_timeout,
+        max_duration: args.max_duration,
+        group: args.group,
+        queue: args.queue,
     };
-    let session: Session = connect::call(paths, Request::New(request)).await?;
-    if args.detached {
-        return if args.json { print_json(&session) } else { print(&format!("{}\n", visible(&session.name))) };
+    let changed: Changed = connect::call(paths, Request::New(request)).await?;
+    if args.json {
+        return print_json(&changed);
+    }
+    if let Some(note) = &changed.note {
+        eprintln!("{}", visible(note));
+    }
+    let session = changed.session;
+    if session.status == Status::Queued && !args.detached {
+        return print(&format!("{} waits in the queue: {}\n", visible(&session.name), table::status_words(&session)));
+    }
+    if stays {
+        return print(&format!("{}\n", visible(&session.name)));
     }
     let client = connect::connect(paths).await?;
     let prefix = environment::load_config(paths).0.keys.prefix;
@@ -42,7 +67,7 @@ pub async fn new(paths: &Paths, args: NewArgs) -> Result<(), Failure> {
     attach::attach(paths, client, &wish).await?.say()
 }
 
-fn workspace(given: Option<PathBuf>) -> Result<String, Failure> {
+pub fn workspace(given: Option<PathBuf>) -> Result<String, Failure> {
     let path = match given {
         Some(path) => std::path::absolute(&path).map_err(|error| Failure::usage(format!("-w {}: {error}", path.display())))?,
         None => {
@@ -55,8 +80,8 @@ fn workspace(given: Option<PathBuf>) -> Result<String, Failure> {
 }
 
 pub async fn ls(paths: &Paths, args: LsArgs) -> Result<(), Failure> {
-    let filter = Filter { statuses: args.status, all: args.all, limit: args.limit };
-    let is_filtered = filter != Filter::default();
+    let filter = Filter { all: args.all, limit: args.limit, order: args.order.unwrap_or_default(), ..args.filter.filter()? };
+    let is_filtered = filter.searches();
     let sessions: Vec<Session> = connect::call(paths, Request::List(filter)).await?;
     if args.json {
         return print_json(&sessions);
@@ -96,8 +121,13 @@ fn layers_text(layers: &Layers) -> String {
     let _ = writeln!(out, "thread {}", visible(&thread.name));
     out += &table::field("id", &thread.id.to_string());
     out += &table::field("workspace", &thread.workspace);
+    for (label, value) in [("user", &thread.user), ("channel", &thread.channel)] {
+        if let Some(value) = value {
+            out += &table::field(label, value);
+        }
+    }
     out += &table::field("created", &thread.created_at.to_string());
-    out += &table::field("sessions", &thread.task_count.to_string());
+    out += &table::field("tasks", &thread.task_count.to_string());
     let _ = writeln!(out, "session {} {}", table::mark(session.status), table::status_words(session));
     out += &table::field("id", &session.id.to_string());
     for (label, value) in [("task", &session.task), ("mode", &session.mode), ("error", &session.error), ("result", &session.result)] {
@@ -105,12 +135,32 @@ fn layers_text(layers: &Layers) -> String {
             out += &table::field(label, value);
         }
     }
+    out += &table::field("iterations", &format!("{} of {}", session.iterations, session.max_iterations));
+    if session.policy.has_limits() {
+        out += &table::field("policy", &format!("idle {}, in all {}", session.policy.idle_timeout, session.policy.max_duration));
+    }
+    for (label, value) in [("context", &session.context), ("metadata", &session.metadata)] {
+        if value.as_object().is_some_and(|map| !map.is_empty()) {
+            out += &table::field(label, &value.to_string());
+        }
+    }
+    if let Some(group) = &session.group {
+        out += &table::field("group", group);
+    }
     out += &table::field("created", &session.created_at.to_string());
     out += &table::field("last activity", &session.last_activity_at.to_string());
     if let Some(ended) = session.ended_at {
         out += &table::field("ended", &ended.to_string());
     }
     out += &table::field("clients", &session.clients.to_string());
+    for line in layers.sessions.iter().filter(|line| line.id != session.id) {
+        let reason = line.status_reason.as_ref().map(|reason| format!(": {}", visible(reason))).unwrap_or_default();
+        let _ = writeln!(out, "earlier session {} {}{reason}", table::mark(line.status), line.status);
+        out += &table::field("id", &line.id.to_string());
+        out += &table::field("tasks", &line.task_count.to_string());
+        out += &table::field("created", &line.created_at.to_string());
+        out += &table::field("last activity", &line.last_activity_at.to_string());
+    }
     for terminal in &layers.terminals {
         let _ = writeln!(out, "terminal {}", terminal.kind);
         out += &table::field("id", &terminal.id.to_string());

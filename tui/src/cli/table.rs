@@ -14,6 +14,27 @@ pub fn ago(from: jiff::Timestamp, now: jiff::Timestamp) -> String {
     }
 }
 
+/// How long something took, in milliseconds: `350ms`, `12.5s`, `3m20s`, `2h5m`.
+pub fn length(ms: f64) -> String {
+    let seconds = (ms / 1000.0) as u64;
+    match seconds {
+        0 => format!("{ms:.0}ms"),
+        1..60 => format!("{:.1}s", ms / 1000.0),
+        60..3600 => format!("{}m{}s", seconds / 60, seconds % 60),
+        _ => format!("{}h{}m", seconds / 3600, seconds % 3600 / 60),
+    }
+}
+
+/// An amount on disk.
+pub fn bytes(bytes: u64) -> String {
+    match bytes {
+        0..1024 => format!("{bytes} B"),
+        1024..1_048_576 => format!("{:.1} KiB", bytes as f64 / 1024.0),
+        1_048_576..1_073_741_824 => format!("{:.1} MiB", bytes as f64 / 1_048_576.0),
+        _ => format!("{:.1} GiB", bytes as f64 / 1_073_741_824.0),
+    }
+}
+
 /// A mark for people who do not see colours.
 pub fn mark(status: Status) -> char {
     match status {
@@ -37,9 +58,21 @@ fn colour(status: Status) -> &'static str {
 
 /// The status with its reason: `failed: exit code 3`.
 pub fn status_words(session: &Session) -> String {
+    if let Some(place) = session.queue_place {
+        let group = session.group.as_deref().unwrap_or("default");
+        return format!("queued: place {place} in {}", visible(group));
+    }
     match &session.status_reason {
         Some(reason) if session.status != Status::Completed => format!("{}: {}", session.status, visible(reason)),
         _ => session.status.to_string(),
+    }
+}
+
+/// What it is about: its program, or its task when it is a record alone.
+pub fn what(session: &Session) -> String {
+    match &session.task {
+        Some(task) if session.command.is_empty() => visible(task.lines().next().unwrap_or_default()),
+        _ => shell_words(&session.command),
     }
 }
 
@@ -69,13 +102,13 @@ pub fn sessions(sessions: &[Session], look: &Look<'_>) -> String {
                 visible(&session.name),
                 format!("{} {}", mark(session.status), status_words(session)),
                 ago(session.last_activity_at, look.now),
-                shell_words(&session.command),
+                what(session),
                 short_path(&session.workspace, look.home),
                 clients,
             ]
         })
         .collect();
-    let titles = ["NAME", "STATUS", "IDLE", "COMMAND", "WORKSPACE", ""];
+    let titles = ["NAME", "STATUS", "IDLE", "COMMAND OR TASK", "WORKSPACE", ""];
     let natural = |column: usize| rows.iter().map(|row| columns(&row[column])).chain([columns(titles[column])]).max().unwrap_or(0);
     let mut widths: [usize; 6] = std::array::from_fn(natural);
     widths[0] = widths[0].min(28);

@@ -3,7 +3,8 @@
 use std::io::Read;
 
 use base64::Engine;
-use shared::message::{Code, Condition, Failure, Filter, Request, ScreenShot, Waited};
+use shared::filter::Filter;
+use shared::message::{Code, Condition, Failure, Request, ScreenShot, Waited};
 use shared::paths::Paths;
 use shared::session::Session;
 

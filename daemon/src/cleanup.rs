@@ -1,0 +1,133 @@
+//! What is done once a day: sessions that ended long ago go with their recordings (also on demand), and a large database is
+//! looked through for damage.
+
+use std::path::PathBuf;
+
+use shared::config::Config;
+use shared::message::{Cleanup, Failure};
+use shared::stats::Cleaned;
+
+use crate::clock::Steady;
+use crate::context::Context;
+use crate::recording;
+use crate::store::{self, Old};
+
+/// Sessions of one step: between two of them everybody else has their turn.
+const STEP: u32 = 200;
+
+/// How many of them are named in an answer.
+const NAMED: usize = 1000;
+
+const DAY_MICROS: i64 = 24 * 3600 * 1_000_000;
+
+/// What was last done when; see `remembered`.
+const DONE: &str = "cleanup";
+
+/// Takes away a step's worth of what is old, or says what would go.
+pub async fn clean(context: &Context, asked: Cleanup) -> Result<Cleaned, Failure> {
+    let days = asked.older_than_days.unwrap_or_else(|| default_days(&context.config));
+    if !days.is_finite() || !(0.0..=36_500.0).contains(&days) {
+        return Err(Failure::usage(format!("{days} is no number of days: write --older-than 30")));
+    }
+    let age = jiff::SignedDuration::from_secs((days * 86_400.0) as i64);
+    let ended_before = jiff::Timestamp::now().checked_sub(age).unwrap_or(jiff::Timestamp::UNIX_EPOCH);
+    let old = Old { filter: asked.filter, ended_before };
+    let store = &context.store;
+    let mut cleaned = Cleaned { dry_run: asked.dry_run, ..Cleaned::default() };
+    let limit = if asked.dry_run { NAMED as u32 } else { STEP };
+    let candidates = store.old_sessions(old.clone(), limit).await?;
+    if !asked.dry_run {
+        for runtime in candidates.iter().flat_map(|candidate| &candidate.runtimes) {
+            super::request::end_lingering(context, *runtime).await;
+        }
+    }
+    let dirs: Vec<_> = candidates.iter().flat_map(|candidate| &candidate.runtimes).map(|id| context.paths.recording(*id)).collect();
+    let is_dry = asked.dry_run;
+    // the bytes first: should we end in between, the record still says what is left to do
+    let bytes = tokio::task::spawn_blocking(move || take_away(&dirs, is_dry)).await;
+    cleaned.bytes = bytes.map_err(|error| Failure::failed(error.to_string()))?.map_err(Failure::failed)?;
+    if asked.dry_run {
+        cleaned.count = store.count_old(old.clone()).await?;
+        if asked.audit {
+            cleaned.audit = store.count_audit(old).await?;
+        }
+    } else {
+        let ids = candidates.iter().map(|candidate| candidate.line.id).collect();
+        cleaned.count = store.remove_old(ids, !asked.audit).await?;
+        cleaned.remaining = store.count_old(old.clone()).await?;
+        if asked.audit && cleaned.remaining == 0 {
+            cleaned.audit = store.remove_audit(old).await?;
+        }
+    }
+    cleaned.sessions = candidates.into_iter().map(|candidate| candidate.line).collect();
+    Ok(cleaned)
+}
+
+/// Gives how much there was on disk.
+fn take_away(dirs: &[PathBuf], is_dry: bool) -> Result<u64, String> {
+    let mut bytes = 0;
+    for dir in dirs {
+        bytes += recording::disk_bytes(dir);
+        if !is_dry
+            && let Err(error) = std::fs::remove_dir_all(dir)
+            && error.kind() != std::io::ErrorKind::NotFound
+        {
+            return Err(format!("{}: {error}; its session was kept", dir.display()));
+        }
+    }
+    Ok(bytes)
+}
+
+/// Without a setting that says otherwise, a month.
+fn default_days(config: &Config) -> f64 {
+    match config.cleanup.older_than_days {
+        0 => 30.0,
+        days => f64::from(days),
+    }
+}
+
+/// Once a day, also when the daemon is replaced more often than that.
+pub async fn run(context: Context) {
+    loop {
+        let last: Steady = match context.store.last_done(DONE).await {
+            Ok(last) => last.unwrap_or(0),
+            Err(error) => return context.log.warn(&format!("the daily cleanup: {error}")),
+        };
+        tokio::time::sleep_until(context.clock.instant(last + DAY_MICROS)).await;
+        if context.config.cleanup.older_than_days > 0 {
+            clean_all(&context).await;
+        }
+        look_for_damage(&context).await;
+        if let Err(error) = context.store.done_now(DONE).await {
+            return context.log.warn(&format!("the daily cleanup: {error}"));
+        }
+    }
+}
+
+async fn clean_all(context: &Context) {
+    let mut count = 0;
+    loop {
+        match clean(context, Cleanup::default()).await {
+            Ok(cleaned) => {
+                count += cleaned.count;
+                if cleaned.remaining == 0 || cleaned.count == 0 {
+                    break;
+                }
+            }
+            Err(failure) => {
+                context.log.warn(&format!("the daily cleanup: {failure}"));
+                break;
+            }
+        }
+    }
+    if count > 0 {
+        context.log.note(&format!("the daily cleanup removed {}", shared::text::count(count as usize, "session")));
+    }
+}
+
+async fn look_for_damage(context: &Context) {
+    let path = context.paths.database();
+    if let Ok(Some(damage)) = tokio::task::spawn_blocking(move || store::check_large(&path)).await {
+        context.warn(format!("the database is damaged ({damage}): stop the daemon and keep a copy of it; what can be read still is"));
+    }
+}

@@ -1,0 +1,191 @@
+//! From a stored launch to a running program: its environment, its holder, its place in the registry.
+
+use std::io;
+use std::path::Path;
+
+use serde_json::Map;
+use shared::event::Author;
+use shared::id::{RuntimeId, SessionId};
+use shared::runtime::Launch;
+
+use crate::context::Context;
+use crate::files;
+use crate::holder::link::{Link, LinkError};
+use crate::holder::spawn::spawn;
+use crate::holder::wire;
+use crate::lifecycle::End;
+use crate::runtime::{self, Beginning};
+use crate::store::{self, EndingAt, New};
+
+/// Variables that describe the terminal or session the caller sits in, which is not the one the program gets.
+const NOT_INHERITED: &[&str] = &[
+    "TERM",
+    "TERMCAP",
+    "COLORTERM",
+    "TERM_PROGRAM",
+    "TERM_PROGRAM_VERSION",
+    "TERM_SESSION_ID",
+    "TMUX",
+    "TMUX_PANE",
+    "STY",
+    "WINDOW",
+    "WINDOWID",
+    "COLUMNS",
+    "LINES",
+    "KITTY_WINDOW_ID",
+    "KITTY_PID",
+    "KITTY_LISTEN_ON",
+    "WEZTERM_PANE",
+    "WEZTERM_UNIX_SOCKET",
+    "VTE_VERSION",
+    "ITERM_SESSION_ID",
+    "ITERM_PROFILE",
+    "ZELLIJ",
+    "ZELLIJ_SESSION_NAME",
+    "ZELLIJ_PANE_ID",
+    "ALACRITTY_WINDOW_ID",
+    "ALACRITTY_SOCKET",
+    "GHOSTTY_RESOURCES_DIR",
+    "CLAUDECODE",
+    "SESSIONS_ROLE",
+    "SHLVL",
+    "OLDPWD",
+    "_",
+];
+
+/// A launch that is stored and may become a process.
+pub struct Ready {
+    pub runtime: RuntimeId,
+    pub session: SessionId,
+    pub name: String,
+    pub launch: Launch,
+    /// The environment of whoever asked for it; never stored.
+    pub environment: Vec<(String, String)>,
+    pub umask: Option<u32>,
+    /// Started while the launch was being stored.
+    pub holder: io::Result<Link>,
+}
+
+/// A new session of which nothing special is asked; for the rest to be filled in.
+pub fn plain(context: &Context, author: Author) -> New {
+    New {
+        name: None,
+        here: String::new(),
+        workspace: None,
+        program: None,
+        user: None,
+        channel: None,
+        mode: None,
+        task: None,
+        max_iterations: None,
+        context: Map::new(),
+        metadata: Map::new(),
+        idle_timeout: None,
+        max_duration: None,
+        defaults: context.config.policy.clone(),
+        group: None,
+        limits: context.config.groups.clone(),
+        lease: context.local_lease,
+        author,
+        runtime: RuntimeId::new(),
+        is_folder: |path| Path::new(path).is_dir(),
+    }
+}
+
+/// A holder that gets ready; it ends by itself if it never gets a launch.
+pub fn holder(context: &Context, runtime: RuntimeId) -> io::Result<Link> {
+    spawn(&context.paths.holder_socket(runtime))
+}
+
+/// Starts the program. One that cannot be started ends its session, and the sentence says why.
+pub async fn start(context: &Context, ready: Ready) -> store::Result<Result<(), String>> {
+    let Ready { runtime, session, name, launch, environment, umask, holder } = ready;
+    let recording = context.paths.recording(runtime);
+    let outcome = async {
+        if let Err(error) = files::private_dir(&recording) {
+            // the program runs all the same; its runtime says that nothing is recorded
+            context.log.warn(&format!("session {name}: {error}"));
+        }
+        let mut link = holder.map_err(LinkError::Io)?;
+        let start = wire::Start {
+            runtime: runtime.to_string(),
+            env: program_environment(context, &environment, &launch, (session, &name, runtime)),
+            argv: launch.argv.clone(),
+            cwd: launch.cwd.clone(),
+            size: launch.size,
+            recording: recording.to_string_lossy().into_owned(),
+            max_bytes: context.config.recording.max_mib << 20,
+            open_files: context.open_files,
+            umask,
+        };
+        let greeting = link.start(start).await?;
+        Ok::<_, LinkError>((link, greeting))
+    }
+    .await;
+    match outcome {
+        Ok((link, greeting)) => {
+            let (pid, holder_pid) = (greeting.child, greeting.pid);
+            let beginning = Beginning { id: runtime, session, name, cwd: launch.cwd, link, greeting };
+            context.registry.insert(runtime::begin(context.clone(), beginning));
+            // it runs, which the registry knows; that a later daemon finds it does not depend on this row
+            let store = context.store.clone();
+            tokio::spawn(async move {
+                let _ = store.runtime_is_running(runtime, pid, holder_pid).await;
+            });
+            Ok(Ok(()))
+        }
+        Err(error) => {
+            let why = match error {
+                LinkError::Gone => "the holder ended before it could start the program".to_owned(),
+                other => other.to_string(),
+            };
+            let now = jiff::Timestamp::now();
+            context.store.runtime_has_ended(runtime, End::Refused(why.clone()), EndingAt { now, last_activity: now }, 0).await?;
+            Ok(Err(why))
+        }
+    }
+}
+
+/// What the daemon itself was started with: for programs whose caller is not there any more.
+pub fn own_environment() -> Vec<(String, String)> {
+    std::env::vars_os().filter_map(|(key, value)| Some((key.into_string().ok()?, value.into_string().ok()?))).collect()
+}
+
+/// The user's shell, as their environment names it.
+pub fn shell(environment: &[(String, String)]) -> String {
+    environment
+        .iter()
+        .find(|(key, value)| key == "SHELL" && !value.is_empty())
+        .map_or_else(|| "/bin/sh".to_owned(), |(_, value)| value.clone())
+}
+
+fn program_environment(
+    context: &Context,
+    inherited: &[(String, String)],
+    launch: &Launch,
+    (session, name, runtime): (SessionId, &str, RuntimeId),
+) -> Vec<(String, String)> {
+    let own = [
+        ("TERM", "xterm-256color".to_owned()),
+        ("COLORTERM", "truecolor".to_owned()),
+        ("TERM_PROGRAM", "sessions-tui".to_owned()),
+        ("TERM_PROGRAM_VERSION", shared::VERSION.to_owned()),
+        ("PWD", launch.cwd.clone()),
+        ("SESSIONS_SESSION", session.to_string()),
+        ("SESSIONS_THREAD", name.to_owned()),
+        ("SESSIONS_RUNTIME", runtime.to_string()),
+        ("SESSIONS_SOCKET", context.paths.socket().to_string_lossy().into_owned()),
+    ];
+    let is_ours = |key: &str| own.iter().any(|(name, _)| *name == key) || launch.env_delta.iter().any(|(name, _)| name == key);
+    inherited
+        .iter()
+        .filter(|(key, _)| !NOT_INHERITED.contains(&key.as_str()) && !key.starts_with("CLAUDE_CODE_") && !is_ours(key))
+        .cloned()
+        .chain(
+            own.iter()
+                .filter(|(key, _)| !launch.env_delta.iter().any(|(name, _)| name == key))
+                .map(|(key, value)| ((*key).to_owned(), value.clone())),
+        )
+        .chain(launch.env_delta.iter().cloned())
+        .collect()
+}

@@ -1,0 +1,91 @@
+//! The queue's loop: whenever a place may have become free, whoever is next is started. It sleeps in between.
+
+use std::collections::HashMap;
+use std::sync::{Mutex, PoisonError};
+
+use shared::id::SessionId;
+use tokio::sync::Notify;
+use tokio::sync::broadcast::error::RecvError;
+
+use crate::context::Context;
+use crate::launch::{self, Ready};
+use crate::store::Promoted;
+
+/// What the queue needs to know beside the database.
+#[derive(Default)]
+pub struct Queue {
+    /// Environments of callers whose sessions wait: never stored, so a later daemon has its own instead.
+    environments: Mutex<HashMap<SessionId, Vec<(String, String)>>>,
+    changed: Notify,
+}
+
+impl Queue {
+    pub fn remember(&self, session: SessionId, environment: Vec<(String, String)>) {
+        self.environments.lock().unwrap_or_else(PoisonError::into_inner).insert(session, environment);
+    }
+
+    fn environment_of(&self, session: SessionId) -> Option<Vec<(String, String)>> {
+        self.environments.lock().unwrap_or_else(PoisonError::into_inner).remove(&session)
+    }
+
+    /// A limit was changed.
+    pub fn look_again(&self) {
+        self.changed.notify_one();
+    }
+}
+
+/// After any of these a place may be free, or somebody new may wait.
+const FREEING: &[&str] = &["complete", "error", "timeout", "lost", "queued"];
+
+pub async fn run(context: Context) {
+    let mut news = context.store.announcements();
+    loop {
+        match context.store.promote(context.config.groups.clone(), context.local_lease).await {
+            Ok(promoted) => {
+                for one in promoted {
+                    begin(&context, one).await;
+                }
+            }
+            Err(error) => context.log.warn(&format!("the queue: {error}")),
+        }
+        loop {
+            tokio::select! {
+                () = context.queue.changed.notified() => break,
+                event = news.recv() => match event {
+                    Ok(event) if FREEING.contains(&event.kind.as_str()) => {
+                        if event.kind == "error" {
+                            // cancelled, or refused: its caller's environment is of no more use
+                            context.queue.environment_of(event.session);
+                        }
+                        break;
+                    }
+                    Ok(_) => {}
+                    Err(RecvError::Lagged(_)) => break,
+                    Err(RecvError::Closed) => return,
+                },
+            }
+        }
+    }
+}
+
+/// Starts a session whose turn has come.
+pub async fn begin(context: &Context, promoted: Promoted) {
+    let Promoted { session, launch } = promoted;
+    let environment = context.queue.environment_of(session.id);
+    let Some((runtime, queued)) = launch else { return };
+    let holder = launch::holder(context, runtime);
+    let ready = Ready {
+        runtime,
+        session: session.id,
+        name: session.name.clone(),
+        launch: queued.launch,
+        environment: environment.unwrap_or_else(launch::own_environment),
+        umask: queued.umask,
+        holder,
+    };
+    match launch::start(context, ready).await {
+        Ok(Ok(())) => {}
+        Ok(Err(why)) => context.log.warn(&format!("session {}: its turn came, but {why}", session.name)),
+        Err(error) => context.log.warn(&format!("session {}: {error}", session.name)),
+    }
+}

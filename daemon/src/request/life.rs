@@ -1,0 +1,97 @@
+//! The life of a session by command: pause, resume, complete, fail, reset.
+
+use shared::event::Author;
+use shared::json::MAX_DATA;
+use shared::message::{Changed, Failure, Previous};
+use shared::session::Session;
+
+use super::session::MAX_BUDGET;
+use super::{find, find_to_use, with_live};
+use crate::context::Context;
+use crate::store::Asked;
+
+/// What a program gets to clean up when its thread is reset.
+const RESET_GRACE_MS: u32 = 2000;
+
+pub async fn pause(context: &Context, name: String, reason: Option<String>, author: Author) -> Result<Changed, Failure> {
+    check_text("the reason", reason.as_deref())?;
+    let session = find(context, name).await?;
+    let paused = context.store.change_status(session.id, Asked::Pause { reason }, author).await?;
+    Ok(with_note(context, paused, None, "its program goes on: freezing it comes with a later version"))
+}
+
+pub async fn resume(context: &Context, name: String, max_iterations: Option<u64>, author: Author) -> Result<Changed, Failure> {
+    if max_iterations.is_some_and(|budget| !(1..=MAX_BUDGET).contains(&budget)) {
+        return Err(Failure::usage(format!("--max-iterations must be between 1 and {MAX_BUDGET}")));
+    }
+    let (session, previous) = find_to_use(context, name, author).await?;
+    if previous.is_some() {
+        // the fresh one is active already
+        return Ok(answer(context, session, previous));
+    }
+    let resumed = context.store.change_status(session.id, Asked::Resume { max_iterations }, author).await?;
+    Ok(answer(context, resumed, None))
+}
+
+pub async fn complete(context: &Context, name: String, result: Option<String>, author: Author) -> Result<Changed, Failure> {
+    check_text("the result", result.as_deref())?;
+    let session = find(context, name).await?;
+    let completed = context.store.change_status(session.id, Asked::Complete { result }, author).await?;
+    let note = format!("its program goes on: `sessions-tui kill {}` ends it", completed.name);
+    Ok(with_note(context, completed, None, &note))
+}
+
+pub async fn fail(context: &Context, name: String, error: String, author: Author) -> Result<Changed, Failure> {
+    check_text("the error", Some(&error))?;
+    let session = find(context, name).await?;
+    let failed = context.store.change_status(session.id, Asked::Fail { error }, author).await?;
+    let note = format!("its program goes on: `sessions-tui kill {}` ends it", failed.name);
+    Ok(with_note(context, failed, None, &note))
+}
+
+/// Ends the session and its program, then forgets folder and variables: in this order, so that whatever the program still
+/// does is forgotten too.
+pub async fn reset(context: &Context, name: String, author: Author) -> Result<Changed, Failure> {
+    let session = find(context, name).await?;
+    if session.status.is_live() {
+        context.store.change_status(session.id, Asked::End { reason: "reset" }, author).await?;
+    }
+    if let Some(handle) = context.registry.get(session.id) {
+        handle.terminate(RESET_GRACE_MS, author).await;
+    }
+    let session = context.store.forget_state(session.id, author).await?;
+    Ok(answer(context, session, None))
+}
+
+/// What was asked happened in the place of a session that was lost.
+pub(super) fn answer(context: &Context, session: Session, previous: Option<Previous>) -> Changed {
+    let note = previous.as_ref().map(|previous| {
+        format!(
+            "session {} cannot go on: {}; last activity {}; this is session {}",
+            previous.id,
+            previous.error.as_deref().unwrap_or("it was lost"),
+            previous.last_activity_at,
+            session.id
+        )
+    });
+    Changed { session: with_live(context, session), note, previous }
+}
+
+/// The note is only true while there is a program.
+pub(super) fn with_note(context: &Context, session: Session, previous: Option<Previous>, note: &str) -> Changed {
+    let mut changed = answer(context, session, previous);
+    if changed.note.is_none() && context.registry.get(changed.session.id).is_some() {
+        changed.note = Some(note.to_owned());
+    }
+    changed
+}
+
+fn check_text(what: &str, text: Option<&str>) -> Result<(), Failure> {
+    match text {
+        Some(text) if text.len() > MAX_DATA => Err(Failure::usage(format!(
+            "{what} has {} bytes, at most {MAX_DATA} are kept: store it in a file and give its name",
+            text.len()
+        ))),
+        _ => Ok(()),
+    }
+}

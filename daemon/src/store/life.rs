@@ -1,0 +1,330 @@
+//! Changes of a session's status: each is judged and made in one transaction, with the event that tells of it.
+
+use rusqlite::{OptionalExtension, params};
+use serde_json::{Value, json};
+use shared::event::Author;
+use shared::id::SessionId;
+use shared::session::{ITERATIONS, Session, Status};
+
+use super::session::load;
+use super::{Change, Durability, Error, Fact, Result, StoreHandle, broken, micros};
+use crate::clock::Steady;
+use crate::lifecycle::{self, Step};
+use crate::policy::{self, Verdict};
+
+/// What is asked of a session.
+#[derive(Clone, Debug)]
+pub enum Asked {
+    Pause {
+        reason: Option<String>,
+    },
+    Resume {
+        max_iterations: Option<u64>,
+    },
+    Complete {
+        result: Option<String>,
+    },
+    Fail {
+        error: String,
+    },
+    /// Ends a live session, whatever it is doing, as failed for this reason; a queued one is cancelled.
+    End {
+        reason: &'static str,
+    },
+}
+
+/// What a step does to the row beside the status.
+#[derive(Default)]
+struct Words<'a> {
+    reason: Option<&'a str>,
+    result: Option<&'a str>,
+    error: Option<&'a str>,
+}
+
+/// A session's present standing.
+pub(super) struct Standing {
+    pub name: String,
+    pub status: Status,
+    pub reason: Option<String>,
+    pub iterations: u64,
+    pub max_iterations: u64,
+}
+
+impl StoreHandle {
+    /// Does what is asked if the present status allows it; gives the session as it is then.
+    pub async fn change_status(&self, session: SessionId, asked: Asked, author: Author) -> Result<Session> {
+        self.write(Durability::Power, move |change| {
+            change.obey(session, &asked, author)?;
+            load(&change.sql, session)
+        })
+        .await
+    }
+
+    /// Counts an iteration; the one that uses up the budget ends the session.
+    pub async fn iterate(&self, session: SessionId, data: serde_json::Map<String, Value>, author: Author) -> Result<Session> {
+        let session = self
+            .write(Durability::Process, move |change| {
+                let standing = change.standing(session)?;
+                change.allow(&standing, Step::Iterate)?;
+                let iteration = standing.iterations + 1;
+                change.sql.prepare_cached("UPDATE sessions SET iterations = ?1, updated_at = ?2 WHERE id = ?3")?.execute(params![
+                    iteration as i64,
+                    micros(jiff::Timestamp::now()),
+                    session.to_string()
+                ])?;
+                let mut data = data;
+                data.insert("iteration".into(), json!(iteration));
+                data.insert("max_iterations".into(), json!(standing.max_iterations));
+                change.tell(Fact::new(session, author, "iteration", Value::Object(data)))?;
+                if iteration >= standing.max_iterations {
+                    let standing = Standing { iterations: iteration, ..standing };
+                    change.step(session, &standing, Step::TimeOut, &Words { reason: Some(ITERATIONS), ..Words::default() })?;
+                    let told = json!({"reason": ITERATIONS, "iterations": iteration, "max_iterations": standing.max_iterations});
+                    change.tell(Fact::new(session, Author::Daemon, "timeout", told))?;
+                }
+                load(&change.sql, session)
+            })
+            .await?;
+        if session.status.has_ended() {
+            // iterations are many, their end is a lifecycle fact: this commit takes those before it to the disk
+            self.write(Durability::Power, |change| change.remember("last_timeout", &change.clock.now().to_string())).await?;
+        }
+        Ok(session)
+    }
+
+    /// Ends a session whose policy says so; `false` if something happened to it meanwhile.
+    pub async fn expire(&self, session: SessionId, facts: policy::Facts) -> Result<bool> {
+        self.write(Durability::Power, move |change| {
+            let Some(stored) = change.policed(session)? else { return Ok(false) };
+            let facts = policy::Facts { idle_since: stored.idle_since.max(facts.idle_since), is_controlled: facts.is_controlled, ..stored };
+            let Verdict::Expired(reason) = policy::judge(&facts, change.clock.now()) else { return Ok(false) };
+            let standing = change.standing(session)?;
+            change.step(session, &standing, Step::TimeOut, &Words { reason: Some(reason), ..Words::default() })?;
+            let told = json!({"reason": reason, "policy": facts.policy});
+            change.tell(Fact::new(session, Author::Daemon, "timeout", told))?;
+            Ok(true)
+        })
+        .await
+    }
+
+    /// Active sessions with a policy that limits them.
+    pub async fn policed_sessions(&self) -> Result<Vec<(SessionId, policy::Facts)>> {
+        self.read(|connection| {
+            let mut statement = connection.prepare_cached(&format!("{POLICED} status = 'active' AND policy <> '{{}}'"))?;
+            let mut rows = statement.query([])?;
+            let mut found = Vec::new();
+            while let Some(row) = rows.next()? {
+                found.extend(read_policed(row)?);
+            }
+            Ok(found)
+        })
+        .await
+    }
+
+    /// Something happened in its terminal.
+    pub async fn touch(&self, session: SessionId, at: jiff::Timestamp, steady: Steady) -> Result<()> {
+        self.write(Durability::Process, move |change| {
+            change
+                .sql
+                .prepare_cached(
+                    "UPDATE sessions SET last_activity_at = max(last_activity_at, ?1), idle_since = max(coalesce(idle_since, 0), ?2)
+                     WHERE id = ?3 AND status IN ('queued', 'active', 'paused')",
+                )?
+                .execute(params![micros(at), steady, session.to_string()])?;
+            Ok(())
+        })
+        .await
+    }
+
+    /// Forgets what the terminals of a session's thread remember.
+    pub async fn forget_state(&self, session: SessionId, author: Author) -> Result<Session> {
+        self.write(Durability::Power, move |change| {
+            change.sql.execute(
+                "UPDATE terminals SET env_delta = '[]', state_version = state_version + 1,
+                    cwd = (SELECT workspace FROM threads WHERE threads.id = thread_id)
+                 WHERE thread_id = (SELECT thread_id FROM sessions WHERE id = ?1)",
+                [session.to_string()],
+            )?;
+            change.tell(Fact::new(session, author, "reset", json!({})))?;
+            load(&change.sql, session)
+        })
+        .await
+    }
+}
+
+const POLICED: &str = "SELECT id, policy, active_since, active_before, idle_since FROM sessions WHERE";
+
+/// `None` for what limits nothing.
+fn read_policed(row: &rusqlite::Row<'_>) -> Result<Option<(SessionId, policy::Facts)>> {
+    let (id, text): (String, String) = (row.get(0)?, row.get(1)?);
+    let policy: shared::policy::Policy = super::parse("policy", &text)?;
+    let active_since: Option<Steady> = row.get(2)?;
+    let (Some(active_since), true) = (active_since, policy.has_limits()) else { return Ok(None) };
+    let session = SessionId::parse(&id).ok_or_else(|| broken("session id", &id))?;
+    let idle_since = row.get::<_, Option<Steady>>(4)?.unwrap_or(active_since);
+    Ok(Some((session, policy::Facts { policy, active_since, active_before: row.get(3)?, idle_since, is_controlled: false })))
+}
+
+impl Change<'_> {
+    pub(super) fn standing(&self, session: SessionId) -> Result<Standing> {
+        let row = self
+            .sql
+            .prepare_cached(
+                "SELECT name, status, status_reason, iterations, max_iterations FROM sessions
+                 JOIN threads ON threads.id = thread_id WHERE sessions.id = ?1",
+            )?
+            .query_row([session.to_string()], |row| {
+                Ok((row.get::<_, String>(0)?, row.get::<_, String>(1)?, row.get(2)?, row.get::<_, i64>(3)?, row.get::<_, i64>(4)?))
+            })
+            .optional()?
+            .ok_or(Error::Gone)?;
+        Ok(Standing {
+            name: row.0,
+            status: Status::parse(&row.1).ok_or_else(|| broken("status", &row.1))?,
+            reason: row.2,
+            iterations: row.3 as u64,
+            max_iterations: row.4 as u64,
+        })
+    }
+
+    fn policed(&self, session: SessionId) -> Result<Option<policy::Facts>> {
+        let mut statement = self.sql.prepare_cached(&format!("{POLICED} id = ?1 AND status = 'active'"))?;
+        let mut rows = statement.query([session.to_string()])?;
+        match rows.next()? {
+            Some(row) => Ok(read_policed(row)?.map(|(_, facts)| facts)),
+            None => Ok(None),
+        }
+    }
+
+    #[expect(clippy::unused_self, reason = "reads as part of a change")]
+    fn allow(&self, standing: &Standing, step: Step) -> Result<Status> {
+        lifecycle::step(&standing.name, standing.status, standing.reason.as_deref(), step).map_err(Error::Refused)
+    }
+
+    pub(super) fn obey(&mut self, session: SessionId, asked: &Asked, author: Author) -> Result<()> {
+        let standing = self.standing(session)?;
+        match asked {
+            Asked::Pause { reason } => {
+                self.step(session, &standing, Step::Pause, &Words { reason: reason.as_deref(), ..Words::default() })?;
+                self.tell(Fact::new(session, author, "pause", json!({"reason": reason})))
+            }
+            Asked::Resume { max_iterations } => {
+                let step = if max_iterations.is_some() { Step::ResumeWithBudget } else { Step::Resume };
+                self.allow(&standing, step)?;
+                if let Some(budget) = max_iterations {
+                    if *budget <= standing.iterations {
+                        return Err(Error::Usage(format!(
+                            "session {} has used {} iterations: a budget of {budget} leaves none; give more with --max-iterations",
+                            standing.name, standing.iterations
+                        )));
+                    }
+                    self.sql
+                        .execute("UPDATE sessions SET max_iterations = ?1 WHERE id = ?2", params![*budget as i64, session.to_string()])?;
+                }
+                self.refuse_if_followed(session, &standing.name)?;
+                self.step(session, &standing, step, &Words::default())?;
+                let mut data = json!({"from": standing.status});
+                if let Some(budget) = max_iterations {
+                    data["max_iterations"] = json!(budget);
+                }
+                self.tell(Fact::new(session, author, "resume", data))
+            }
+            Asked::Complete { result } => {
+                self.step(session, &standing, Step::Complete, &Words { result: result.as_deref(), ..Words::default() })?;
+                let data = result.as_ref().map_or_else(|| json!({}), |result| json!({"result": result}));
+                self.tell(Fact::new(session, author, "complete", data))
+            }
+            Asked::Fail { error } => {
+                self.step(session, &standing, Step::Fail, &Words { error: Some(error), ..Words::default() })?;
+                self.tell(Fact::new(session, author, "error", json!({"error": error})))
+            }
+            Asked::End { reason } => self.end(session, standing, reason, author),
+        }
+    }
+
+    fn end(&mut self, session: SessionId, standing: Standing, reason: &'static str, author: Author) -> Result<()> {
+        let (step, reason) = if standing.status == Status::Queued { (Step::Cancel, "cancelled") } else { (Step::Fail, reason) };
+        let standing = self.out_of_pause(session, standing, reason, author)?;
+        self.step(session, &standing, step, &Words { reason: Some(reason), error: Some("ended on request"), ..Words::default() })?;
+        self.tell(Fact::new(session, author, "error", json!({"reason": reason})))
+    }
+
+    /// A paused session ends by way of `active`, as drawn; both steps are told.
+    pub(super) fn out_of_pause(&mut self, session: SessionId, standing: Standing, why: &str, author: Author) -> Result<Standing> {
+        if standing.status != Status::Paused {
+            return Ok(standing);
+        }
+        self.step(session, &standing, Step::Resume, &Words::default())?;
+        self.tell(Fact::new(session, author, "resume", json!({"from": standing.status, "reason": why})))?;
+        Ok(Standing { status: Status::Active, reason: None, ..standing })
+    }
+
+    /// The program's end, as the session's. Nothing happens to one that ended before.
+    pub(super) fn end_with_program(&mut self, session: SessionId, ending: &super::Ending, fact: Fact) -> Result<()> {
+        let standing = self.standing(session)?;
+        if standing.status.has_ended() {
+            return Ok(());
+        }
+        let step = match (standing.status, ending.status) {
+            // its program was refused the moment it should have started
+            (Status::Queued, _) => Step::Cancel,
+            (_, Status::Completed) => Step::Complete,
+            _ => Step::Fail,
+        };
+        let standing = self.out_of_pause(session, standing, "its program ended", Author::Daemon)?;
+        let words = Words { reason: Some(&ending.reason), error: ending.error.as_deref(), ..Words::default() };
+        self.step(session, &standing, step, &words)?;
+        self.sql.execute(
+            "UPDATE sessions SET last_activity_at = max(last_activity_at, ?1) WHERE id = ?2",
+            params![micros(ending.last_activity_at), session.to_string()],
+        )?;
+        self.tell(fact)
+    }
+
+    /// Its turn has come.
+    pub(super) fn start_queued(&mut self, session: SessionId) -> Result<()> {
+        let standing = self.standing(session)?;
+        self.step(session, &standing, Step::Start, &Words::default())
+    }
+
+    /// An ended session comes back only while nothing has taken its place.
+    fn refuse_if_followed(&self, session: SessionId, name: &str) -> Result<()> {
+        let other: Option<String> = self
+            .sql
+            .query_row(
+                "SELECT id FROM sessions WHERE thread_id = (SELECT thread_id FROM sessions WHERE id = ?1) AND id <> ?1
+                 AND status IN ('queued', 'active', 'paused')",
+                [session.to_string()],
+                |row| row.get(0),
+            )
+            .optional()?;
+        match other {
+            Some(other) => Err(Error::Refused(format!("cannot resume: session {other} of thread {name} has taken its place"))),
+            None => Ok(()),
+        }
+    }
+
+    /// One step of the state machine, if it is allowed here.
+    fn step(&mut self, session: SessionId, standing: &Standing, step: Step, words: &Words<'_>) -> Result<()> {
+        let target = self.allow(standing, step)?;
+        let (now, steady, id) = (micros(jiff::Timestamp::now()), self.clock.now(), session.to_string());
+        if target == Status::Active {
+            self.sql
+                .prepare_cached(
+                    "UPDATE sessions SET status = 'active', status_reason = NULL, updated_at = ?1, started_at = coalesce(started_at, ?1),
+                    ended_at = NULL, active_since = ?2, idle_since = ?2 WHERE id = ?3",
+                )?
+                .execute(params![now, steady, id])?;
+        } else {
+            let ended_at = target.has_ended().then_some(now);
+            self.sql
+                .prepare_cached(
+                    "UPDATE sessions SET status = ?1, status_reason = ?2, updated_at = ?3, ended_at = ?4,
+                    active_before = active_before + coalesce(?5 - active_since, 0), active_since = NULL,
+                    result = coalesce(?6, result), error = coalesce(?7, error) WHERE id = ?8",
+                )?
+                .execute(params![target.as_str(), words.reason, now, ended_at, steady, words.result, words.error, id])?;
+        }
+        Ok(())
+    }
+}

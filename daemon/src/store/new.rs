@@ -1,0 +1,459 @@
+//! What `new` asks for: a thread's live session is continued, otherwise the next one opens where the thread stands.
+//! All of it is one transaction, before any process exists.
+
+use std::collections::BTreeMap;
+
+use rusqlite::{OptionalExtension, params};
+use serde_json::{Map, Value, json};
+use shared::event::Author;
+use shared::id::{LeaseId, RuntimeId, SessionId, TerminalId, ThreadId};
+use shared::message::Previous;
+use shared::policy::{Kind, Limit, Policy};
+use shared::runtime::{Launch, LostReason, RuntimeState};
+use shared::screen::Size;
+use shared::session::{DEFAULT_ITERATIONS, Session, Status};
+use shared::terminal::TerminalKind;
+use shared::{json, name, text};
+
+use super::queue::QueuedLaunch;
+use super::session::load;
+use super::{Change, Durability, Error, Fact, Result, StoreHandle, broken, json as stored, micros, parse};
+
+/// A terminal nobody has attached to yet.
+const DEFAULT_SIZE: Size = Size { cols: 80, rows: 24 };
+
+/// Everything that is asked of a new session, checked as far as can be without looking at the thread.
+pub struct New {
+    /// A thread's name, or the id of one of its sessions.
+    pub name: Option<String>,
+    /// The workspace of a new thread.
+    pub here: String,
+    /// The folder the user named.
+    pub workspace: Option<String>,
+    pub program: Option<Program>,
+    pub user: Option<String>,
+    pub channel: Option<String>,
+    pub mode: Option<String>,
+    pub task: Option<String>,
+    pub max_iterations: Option<u64>,
+    pub context: Map<String, Value>,
+    pub metadata: Map<String, Value>,
+    pub idle_timeout: Option<Limit>,
+    pub max_duration: Option<Limit>,
+    /// Defaults by kind of session.
+    pub defaults: shared::config::PolicyConfig,
+    /// The group to count in; a full one makes it wait.
+    pub group: Option<String>,
+    /// Limits of groups as the settings have them.
+    pub limits: BTreeMap<String, u64>,
+    pub lease: LeaseId,
+    pub author: Author,
+    /// Chosen by whoever starts or found the holder.
+    pub runtime: RuntimeId,
+    /// Whether a folder is still there.
+    pub is_folder: fn(&str) -> bool,
+}
+
+/// What is to run.
+pub struct Program {
+    pub argv: Vec<String>,
+    /// The user named it, so that not starting it needs a word.
+    pub is_named: bool,
+    pub env_delta: Vec<(String, String)>,
+    pub size: Option<Size>,
+    pub umask: Option<u32>,
+}
+
+pub struct Opened {
+    pub session: Session,
+    /// Stored, and now to be started.
+    pub launch: Option<Launch>,
+    /// A program that was still running is the new session's now.
+    pub adopted: Option<(RuntimeId, SessionId)>,
+    pub note: Option<String>,
+    pub previous: Option<Previous>,
+}
+
+/// What is asked of the terminal's program in the end.
+enum Start {
+    Now(Launch),
+    GoesOn(RuntimeId, SessionId),
+    No,
+}
+
+/// A thread as it stands before.
+struct Thread {
+    id: ThreadId,
+    name: String,
+    workspace: String,
+    is_new: bool,
+}
+
+impl StoreHandle {
+    pub async fn open_session(&self, new: New) -> Result<Opened> {
+        self.write(Durability::Power, move |change| change.open_session(new)).await
+    }
+}
+
+impl Change<'_> {
+    fn open_session(&mut self, mut new: New) -> Result<Opened> {
+        let (thread, previous) = self.thread_for(&mut new)?;
+        if !thread.is_new {
+            self.mend(thread.id)?;
+        }
+        let live: Option<(String, String)> = self
+            .sql
+            .query_row(
+                "SELECT id, status FROM sessions WHERE thread_id = ?1 AND status IN ('queued', 'active', 'paused')",
+                [thread.id.to_string()],
+                |row| Ok((row.get(0)?, row.get(1)?)),
+            )
+            .optional()?;
+        let mut opened = match live {
+            Some((id, status)) => {
+                let session = SessionId::parse(&id).ok_or_else(|| broken("session id", &id))?;
+                let status = Status::parse(&status).ok_or_else(|| broken("status", &status))?;
+                self.continue_session(&new, &thread, session, status)?
+            }
+            None => self.next_session(&new, &thread)?,
+        };
+        if let Some(previous) = previous {
+            opened.note = Some(format!(
+                "session {} of thread {} cannot go on: {}; last activity {}; this is session {}",
+                previous.id,
+                previous.name,
+                previous.error.as_deref().unwrap_or("it was lost"),
+                previous.last_activity_at,
+                opened.session.id
+            ));
+            opened.previous = Some(previous);
+        }
+        Ok(opened)
+    }
+
+    /// The thread that is meant, made if there is none; and the session that was named, if it was lost with the machine.
+    fn thread_for(&mut self, new: &mut New) -> Result<(Thread, Option<Previous>)> {
+        let mut previous = None;
+        let named = match new.name.take() {
+            Some(word) => match SessionId::parse(&word) {
+                Some(id) => {
+                    let session = load(&self.sql, id).map_err(|error| match error {
+                        Error::Gone => Error::NotFound(format!("there is no session {id}: `sessions-tui ls --all` shows what there is")),
+                        other => other,
+                    })?;
+                    let is_lost = matches!(session.runtime_state, Some(RuntimeState::Lost { reason: LostReason::MachineRestarted, .. }));
+                    if session.status.has_ended() && is_lost {
+                        previous = Some(previous_of(&session));
+                    }
+                    Some(session.name)
+                }
+                None => Some(word),
+            },
+            None => None,
+        };
+        if let Some(name) = &named
+            && let Some(id) = self.thread_named(name)?
+        {
+            let workspace: String =
+                self.sql.query_row("SELECT workspace FROM threads WHERE id = ?1", [id.to_string()], |row| row.get(0))?;
+            // whom it belongs to is said once
+            self.sql.execute(
+                "UPDATE threads SET user = coalesce(user, ?1), channel = coalesce(channel, ?2) WHERE id = ?3",
+                params![new.user, new.channel, id.to_string()],
+            )?;
+            return Ok((Thread { id, name: name.clone(), workspace, is_new: false }, previous));
+        }
+        let workspace = new.workspace.clone().unwrap_or_else(|| new.here.clone());
+        let name = match named {
+            Some(name) => name,
+            None => {
+                let mut taken = self.sql.prepare_cached("SELECT EXISTS (SELECT 1 FROM threads WHERE name = ?1)")?;
+                name::generate(&workspace, |name| taken.query_row([name], |row| row.get(0)).unwrap_or(false))
+            }
+        };
+        let id = ThreadId::new();
+        self.sql.execute(
+            "INSERT INTO threads (id, name, workspace, user, channel, created_at) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+            params![id.to_string(), name, workspace, new.user, new.channel, micros(jiff::Timestamp::now())],
+        )?;
+        Ok((Thread { id, name, workspace, is_new: true }, None))
+    }
+
+    /// The thread's live session takes what is given: a task, a mode, a budget, context; and a program if it has none.
+    fn continue_session(&mut self, new: &New, thread: &Thread, session: SessionId, status: Status) -> Result<Opened> {
+        let id = session.to_string();
+        let now = micros(jiff::Timestamp::now());
+        let mut note = None;
+        if let Some(task) = &new.task {
+            self.sql.execute(
+                "UPDATE sessions SET task = ?1, task_count = task_count + 1, updated_at = ?2 WHERE id = ?3",
+                params![task, now, id],
+            )?;
+            self.sql.execute("UPDATE threads SET task_count = task_count + 1 WHERE id = ?1", [thread.id.to_string()])?;
+            self.tell(Fact::new(session, new.author, "task", json!({"task": task})))?;
+        }
+        if let Some(mode) = &new.mode {
+            self.sql.execute("UPDATE sessions SET mode = ?1, updated_at = ?2 WHERE id = ?3", params![mode, now, id])?;
+        }
+        if let Some(budget) = new.max_iterations {
+            let used: i64 = self.sql.query_row("SELECT iterations FROM sessions WHERE id = ?1", [&id], |row| row.get(0))?;
+            if budget <= used as u64 {
+                return Err(Error::Usage(format!(
+                    "session {} has used {used} iterations already: give it more than that with --max-iterations",
+                    thread.name
+                )));
+            }
+            self.sql.execute("UPDATE sessions SET max_iterations = ?1 WHERE id = ?2", params![budget as i64, id])?;
+        }
+        if new.idle_timeout.is_some() || new.max_duration.is_some() {
+            let text: String = self.sql.query_row("SELECT policy FROM sessions WHERE id = ?1", [&id], |row| row.get(0))?;
+            let policy = with_wishes(parse("policy", &text)?, new);
+            self.sql.execute("UPDATE sessions SET policy = ?1 WHERE id = ?2", params![stored_policy(policy)?, id])?;
+            self.tell(Fact::new(session, new.author, "policy", json!(policy)))?;
+        }
+        if !new.context.is_empty() || !new.metadata.is_empty() {
+            self.merge(session, new.context.clone(), new.metadata.clone(), new.author)?;
+        }
+        let start = match status {
+            Status::Active => self.start(new, thread, session)?,
+            _ => Start::No,
+        };
+        let named = new.program.as_ref().filter(|program| program.is_named);
+        let launch = match start {
+            Start::Now(launch) => {
+                self.tell(Fact::new(session, new.author, "start", json!({"command": launch.argv, "workspace": launch.cwd})))?;
+                Some(launch)
+            }
+            Start::GoesOn(..) | Start::No => {
+                if let Some(program) = named {
+                    let command = text::shell_words(&program.argv);
+                    note = Some(match status {
+                        Status::Active => format!("session {} has a program already: it goes on, {command} was not started", thread.name),
+                        _ => format!("session {} is {status}: {command} was not started", thread.name),
+                    });
+                }
+                None
+            }
+        };
+        Ok(Opened { session: load(&self.sql, session)?, launch, adopted: None, note, previous: None })
+    }
+
+    fn next_session(&mut self, new: &New, thread: &Thread) -> Result<Opened> {
+        let now = micros(jiff::Timestamp::now());
+        let session = SessionId::new();
+        let kind = if new.task.is_some() { Kind::Task } else { Kind::Terminal };
+        let policy = with_wishes(new.defaults.of(kind), new);
+        let must_wait = match &new.group {
+            Some(group) => self.is_full(group, &new.limits)?,
+            None => false,
+        };
+        let steady = (!must_wait).then(|| self.clock.now());
+        self.sql.execute(
+            "INSERT INTO sessions (id, thread_id, mode, task, status, created_at, updated_at, last_activity_at, max_iterations, policy,
+                group_name, started_at, active_since, idle_since)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?6, ?6, ?7, ?8, ?9, ?10, ?11, ?11)",
+            params![
+                session.to_string(),
+                thread.id.to_string(),
+                new.mode,
+                new.task,
+                if must_wait { Status::Queued } else { Status::Active }.as_str(),
+                now,
+                new.max_iterations.unwrap_or(DEFAULT_ITERATIONS) as i64,
+                stored_policy(policy)?,
+                new.group,
+                (!must_wait).then_some(now),
+                steady,
+            ],
+        )?;
+        self.sql.execute("UPDATE threads SET task_count = task_count + 1 WHERE id = ?1", [thread.id.to_string()])?;
+        self.store_merged(session, new.context.clone(), new.metadata.clone())?;
+        if must_wait {
+            return self.wait_in_queue(new, thread, session);
+        }
+        let mut opened = Opened { launch: None, adopted: None, note: None, previous: None, session: load(&self.sql, session)? };
+        let mut data = json!({"workspace": thread.workspace, "task": new.task});
+        match self.start(new, thread, session)? {
+            Start::Now(launch) => {
+                data = json!({"command": launch.argv, "workspace": launch.cwd, "task": new.task});
+                opened.launch = Some(launch);
+            }
+            Start::GoesOn(runtime, before) => {
+                data["continues"] = json!(runtime);
+                opened.adopted = Some((runtime, before));
+                let named = new.program.as_ref().filter(|program| program.is_named);
+                opened.note = named.map(|program| {
+                    let command = text::shell_words(&program.argv);
+                    format!("the program of {}'s last session still runs: it goes on, {command} was not started", thread.name)
+                });
+            }
+            Start::No => {}
+        }
+        self.tell(Fact::new(session, new.author, "start", data))?;
+        opened.session = load(&self.sql, session)?;
+        Ok(opened)
+    }
+
+    fn wait_in_queue(&mut self, new: &New, thread: &Thread, session: SessionId) -> Result<Opened> {
+        if let Some(program) = &new.program {
+            let launch = self.launch_of(new, program, thread)?;
+            let queued = QueuedLaunch { launch, umask: program.umask };
+            self.sql.execute("UPDATE sessions SET queued_launch = ?1 WHERE id = ?2", params![stored(&queued)?, session.to_string()])?;
+        }
+        let waiting = load(&self.sql, session)?;
+        let data = json!({"group": waiting.group, "place": waiting.queue_place, "task": new.task});
+        self.tell(Fact::new(session, new.author, "queued", data))?;
+        Ok(Opened { session: load(&self.sql, session)?, launch: None, adopted: None, note: None, previous: None })
+    }
+
+    /// Stores the launch, unless the terminal's program still runs or none is wanted.
+    fn start(&mut self, new: &New, thread: &Thread, session: SessionId) -> Result<Start> {
+        let running: Option<(String, String)> = self
+            .sql
+            .query_row(
+                "SELECT runtimes.id, session_id FROM runtimes JOIN terminals ON terminals.id = terminal_id
+                 WHERE is_live AND thread_id = ?1 AND kind = ?2",
+                params![thread.id.to_string(), TerminalKind::Terminal.as_str()],
+                |row| Ok((row.get(0)?, row.get(1)?)),
+            )
+            .optional()?;
+        if let Some((runtime, before)) = running {
+            self.sql.execute("UPDATE runtimes SET session_id = ?1 WHERE id = ?2", params![session.to_string(), runtime])?;
+            let runtime = RuntimeId::parse(&runtime).ok_or_else(|| broken("runtime id", &runtime))?;
+            return Ok(Start::GoesOn(runtime, SessionId::parse(&before).ok_or_else(|| broken("session id", &before))?));
+        }
+        let Some(program) = &new.program else {
+            self.store_terminal(thread, new.lease)?;
+            return Ok(Start::No);
+        };
+        let launch = self.launch_of(new, program, thread)?;
+        self.store_launch(thread.id, session, new.runtime, &launch, new.lease)?;
+        Ok(Start::Now(launch))
+    }
+
+    /// The program with the folder and variables its terminal was left with, where nothing else is asked for.
+    fn launch_of(&self, new: &New, program: &Program, thread: &Thread) -> Result<Launch> {
+        let left: Option<(String, String, u16, u16)> = self
+            .sql
+            .query_row(
+                "SELECT cwd, env_delta, cols, rows FROM terminals WHERE thread_id = ?1 AND kind = ?2",
+                params![thread.id.to_string(), TerminalKind::Terminal.as_str()],
+                |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?)),
+            )
+            .optional()?;
+        let mut launch = Launch {
+            argv: program.argv.clone(),
+            cwd: thread.workspace.clone(),
+            env_delta: Vec::new(),
+            size: program.size.unwrap_or(DEFAULT_SIZE),
+        };
+        if let Some((cwd, env_delta, cols, rows)) = left {
+            if (new.is_folder)(&cwd) {
+                launch.cwd = cwd;
+            }
+            launch.env_delta = parse("environment", &env_delta)?;
+            launch.size = program.size.unwrap_or(Size { cols, rows });
+        }
+        if let Some(workspace) = &new.workspace {
+            launch.cwd.clone_from(workspace);
+        }
+        if !(new.is_folder)(&launch.cwd) {
+            return Err(Error::Usage(format!("the workspace {} is gone: give a folder with -w", text::visible(&launch.cwd))));
+        }
+        for (key, value) in &program.env_delta {
+            launch.env_delta.retain(|(name, _)| name != key);
+            launch.env_delta.push((key.clone(), value.clone()));
+        }
+        Ok(launch)
+    }
+
+    /// A record without a program has a place to work in too.
+    fn store_terminal(&mut self, thread: &Thread, lease: LeaseId) -> Result<()> {
+        self.sql.execute(
+            "INSERT INTO terminals (id, thread_id, kind, cwd, cols, rows, lease_id) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)
+             ON CONFLICT (thread_id, kind) DO NOTHING",
+            params![
+                TerminalId::new().to_string(),
+                thread.id.to_string(),
+                TerminalKind::Terminal.as_str(),
+                thread.workspace,
+                DEFAULT_SIZE.cols,
+                DEFAULT_SIZE.rows,
+                lease.to_string()
+            ],
+        )?;
+        Ok(())
+    }
+
+    /// A launch is a row before it is a process. The thread keeps its one terminal of this kind.
+    pub(super) fn store_launch(
+        &mut self,
+        thread: ThreadId,
+        session: SessionId,
+        runtime: RuntimeId,
+        launch: &Launch,
+        lease: LeaseId,
+    ) -> Result<()> {
+        let kind = TerminalKind::Terminal.as_str();
+        self.sql.execute(
+            "INSERT INTO terminals (id, thread_id, kind, cwd, env_delta, cols, rows, lease_id) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)
+             ON CONFLICT (thread_id, kind) DO UPDATE SET cwd = ?4, env_delta = ?5, cols = ?6, rows = ?7,
+                state_version = state_version + 1",
+            params![
+                TerminalId::new().to_string(),
+                thread.to_string(),
+                kind,
+                launch.cwd,
+                stored(&launch.env_delta)?,
+                launch.size.cols,
+                launch.size.rows,
+                lease.to_string()
+            ],
+        )?;
+        self.sql.execute(
+            "INSERT INTO runtimes (id, terminal_id, session_id, launch, is_live, state, created_at)
+             SELECT ?1, id, ?2, ?3, 1, ?4, ?5 FROM terminals WHERE thread_id = ?6 AND kind = ?7",
+            params![
+                runtime.to_string(),
+                session.to_string(),
+                stored(launch)?,
+                stored(&RuntimeState::Starting)?,
+                micros(jiff::Timestamp::now()),
+                thread.to_string(),
+                kind
+            ],
+        )?;
+        Ok(())
+    }
+
+    fn store_merged(&mut self, session: SessionId, context: Map<String, Value>, metadata: Map<String, Value>) -> Result<()> {
+        if context.is_empty() && metadata.is_empty() {
+            return Ok(());
+        }
+        let mut fresh = (Map::new(), Map::new());
+        json::merge(&mut fresh.0, context);
+        json::merge(&mut fresh.1, metadata);
+        self.store_documents(session, &fresh.0, &fresh.1)
+    }
+}
+
+fn previous_of(session: &Session) -> Previous {
+    Previous {
+        id: session.id,
+        thread: session.thread,
+        name: session.name.clone(),
+        status: session.status,
+        status_reason: session.status_reason.clone(),
+        error: session.error.clone(),
+        last_activity_at: session.last_activity_at,
+    }
+}
+
+fn with_wishes(policy: Policy, new: &New) -> Policy {
+    Policy { idle_timeout: new.idle_timeout.unwrap_or(policy.idle_timeout), max_duration: new.max_duration.unwrap_or(policy.max_duration) }
+}
+
+/// What limits nothing is stored as nothing, so that it is never looked at.
+fn stored_policy(policy: Policy) -> Result<String> {
+    if policy.has_limits() { stored(&policy) } else { Ok("{}".to_owned()) }
+}

@@ -1,0 +1,94 @@
+//! JSON that callers give us: bounded, and merged deeply. Pure.
+
+use serde_json::{Map, Value};
+
+/// Data of one event, one update: more belongs into a file.
+pub const MAX_DATA: usize = 64 << 10;
+
+/// A session's whole context.
+pub const MAX_CONTEXT: usize = 256 << 10;
+
+/// Refuses what is larger than `limit` bytes as JSON text.
+pub fn check_size(what: &str, value: &Value, limit: usize) -> Result<(), String> {
+    let bytes = value.to_string().len();
+    if bytes > limit {
+        return Err(format!("{what} has {bytes} bytes as JSON, at most {limit} are kept: store it in a file and give its name"));
+    }
+    Ok(())
+}
+
+/// A JSON object, or a sentence.
+pub fn object(what: &str, value: Value) -> Result<Map<String, Value>, String> {
+    match value {
+        Value::Object(map) => Ok(map),
+        other => Err(format!("{what} must be a JSON object, as in '{{\"step\":1}}', not {}", kind(&other))),
+    }
+}
+
+fn kind(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "true or false",
+        Value::Number(_) => "a number",
+        Value::String(_) => "a text",
+        Value::Array(_) => "a list",
+        Value::Object(_) => "an object",
+    }
+}
+
+/// Objects are merged key by key, at every depth; anything else replaces what was there; null takes a key away (RFC 7396).
+pub fn merge(into: &mut Map<String, Value>, update: Map<String, Value>) {
+    for (key, value) in update {
+        match (into.get_mut(&key), value) {
+            (_, Value::Null) => {
+                into.remove(&key);
+            }
+            (Some(Value::Object(below)), Value::Object(update)) => merge(below, update),
+            (_, Value::Object(update)) => {
+                // what is new may carry nulls too: they have nothing to take away
+                let mut fresh = Map::new();
+                merge(&mut fresh, update);
+                into.insert(key, Value::Object(fresh));
+            }
+            (_, value) => {
+                into.insert(key, value);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn merged(into: Value, update: Value) -> Value {
+        let (Value::Object(mut into), Value::Object(update)) = (into, update) else { panic!("objects") };
+        merge(&mut into, update);
+        Value::Object(into)
+    }
+
+    #[test]
+    fn merging_goes_deep() {
+        for (before, update, after) in [
+            (json!({}), json!({"a": 1}), json!({"a": 1})),
+            (json!({"a": {"b": 1, "c": 2}}), json!({"a": {"c": 3, "d": 4}}), json!({"a": {"b": 1, "c": 3, "d": 4}})),
+            (json!({"a": [1, 2]}), json!({"a": [3]}), json!({"a": [3]})),
+            (json!({"a": {"b": 1}}), json!({"a": 5}), json!({"a": 5})),
+            (json!({"a": 5}), json!({"a": {"b": 1}}), json!({"a": {"b": 1}})),
+            (json!({"a": 1, "b": 2}), json!({"a": null}), json!({"b": 2})),
+            (json!({}), json!({"a": {"b": null, "c": 1}}), json!({"a": {"c": 1}})),
+        ] {
+            assert_eq!(merged(before, update), after);
+        }
+    }
+
+    #[test]
+    fn what_is_too_large_or_no_object_gets_a_sentence() {
+        let large = json!("x".repeat(MAX_DATA));
+        let sentence = check_size("the data", &large, MAX_DATA).expect_err("too large");
+        assert!(sentence.contains("65538") && sentence.contains("65536"), "{sentence}");
+        assert!(check_size("the data", &json!("x".repeat(MAX_DATA - 2)), MAX_DATA).is_ok());
+        assert!(object("the context", json!([1])).expect_err("a list").contains("a list"));
+    }
+}

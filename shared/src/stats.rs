@@ -1,0 +1,86 @@
+//! What many sessions come to, and what stays of those that were cleaned up.
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use crate::id::{SessionId, ThreadId};
+use crate::session::Status;
+
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Stats {
+    pub total: u64,
+    pub by_status: BTreeMap<String, u64>,
+    pub by_mode: BTreeMap<String, u64>,
+    /// Completed ÷ ended; none while none has ended.
+    pub success_rate: Option<f64>,
+    pub average_iterations: Option<f64>,
+    /// From start to end, of those that have ended.
+    pub average_duration_ms: Option<f64>,
+    pub p95_duration_ms: Option<u64>,
+    pub execs: u64,
+    pub recorded_bytes: u64,
+    pub cost: f64,
+    pub tokens: Tokens,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Tokens {
+    pub prompt: u64,
+    pub completion: u64,
+    pub total: u64,
+}
+
+/// What a cleanup did, or would do.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Cleaned {
+    pub dry_run: bool,
+    /// Sessions that went, or would go; the first of them.
+    pub sessions: Vec<AuditLine>,
+    pub count: u64,
+    /// Bytes on disk of their recordings.
+    pub bytes: u64,
+    /// Audit lines that went, when asked for.
+    pub audit: u64,
+    /// More are left: ask again.
+    pub remaining: u64,
+}
+
+/// The line that stays of a session when its record goes.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct AuditLine {
+    pub id: SessionId,
+    pub thread: ThreadId,
+    pub name: String,
+    pub workspace: String,
+    pub created_at: Timestamp,
+    pub last_activity_at: Timestamp,
+    pub ended_at: Option<Timestamp>,
+    pub task_count: u64,
+    pub status: Status,
+    pub status_reason: Option<String>,
+    /// When its record was cleaned up; none while it is still there.
+    pub removed_at: Option<Timestamp>,
+}
+
+/// A group of sessions of which only so many run at once.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Group {
+    pub name: String,
+    pub limit: u64,
+    /// Where the limit comes from.
+    pub source: LimitSource,
+    pub running: u64,
+    pub queued: u64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LimitSource {
+    /// Nobody has said: one at a time.
+    Default,
+    Config,
+    /// `group set`.
+    Command,
+}

@@ -1,0 +1,96 @@
+//! pause, resume, complete, fail, reset.
+
+use clap::Subcommand;
+use shared::message::{Changed, Failure, Request};
+use shared::paths::Paths;
+use shared::text::visible;
+
+use super::{print, print_json, table};
+use crate::connect;
+
+#[derive(Subcommand)]
+pub enum LifeCommand {
+    /// Pause a session
+    #[command(after_help = "Example:\n  sessions-tui pause fix --reason 'waits for an answer'")]
+    Pause {
+        /// The session: its name, its id, or the beginning of either
+        name: String,
+        /// Why
+        #[arg(long)]
+        reason: Option<String>,
+        /// As JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Go on with a paused session, or with one whose iterations are used up
+    #[command(after_help = "Examples:\n  sessions-tui resume fix\n  sessions-tui resume fix --max-iterations 100")]
+    Resume {
+        /// The session: its name, its id, or the beginning of either
+        name: String,
+        /// A new budget, in all
+        #[arg(long, value_name = "N")]
+        max_iterations: Option<u64>,
+        /// As JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Say that a session's task is done
+    #[command(after_help = "Its program goes on, if it has one.\n\nExample:\n  sessions-tui complete fix --result 'the login works again'")]
+    Complete {
+        /// The session: its name, its id, or the beginning of either
+        name: String,
+        /// What came of it
+        #[arg(long)]
+        result: Option<String>,
+        /// As JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Say that a session's task has failed
+    #[command(after_help = "Its program goes on, if it has one.\n\nExample:\n  sessions-tui fail fix --error 'the tests do not pass'")]
+    Fail {
+        /// The session: its name, its id, or the beginning of either
+        name: String,
+        /// What went wrong
+        #[arg(long)]
+        error: String,
+        /// As JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// End a session and forget its folder and variables: the next one starts clean
+    #[command(after_help = "Example:\n  sessions-tui reset api && sessions-tui new -n api")]
+    Reset {
+        /// The session: its name, its id, or the beginning of either
+        name: String,
+        /// As JSON
+        #[arg(long)]
+        json: bool,
+    },
+}
+
+pub async fn perform(paths: &Paths, command: LifeCommand) -> Result<(), Failure> {
+    let (request, json) = match command {
+        LifeCommand::Pause { name, reason, json } => (Request::Pause { name, reason }, json),
+        LifeCommand::Resume { name, max_iterations, json } => (Request::Resume { name, max_iterations }, json),
+        LifeCommand::Complete { name, result, json } => (Request::Complete { name, result }, json),
+        LifeCommand::Fail { name, error, json } => (Request::Fail { name, error }, json),
+        LifeCommand::Reset { name, json } => (Request::Reset { name }, json),
+    };
+    changed(paths, request, json).await
+}
+
+/// A call that changes a session: prints its new state, and what else is to be known.
+pub async fn changed(paths: &Paths, request: Request, json: bool) -> Result<(), Failure> {
+    let changed: Changed = connect::call(paths, request).await?;
+    if json {
+        return print_json(&changed);
+    }
+    if let Some(note) = &changed.note {
+        eprintln!("{}", visible(note));
+    }
+    let session = &changed.session;
+    let budget =
+        if session.iterations > 0 { format!(", iteration {} of {}", session.iterations, session.max_iterations) } else { String::new() };
+    print(&format!("{} is {}{budget}\n", visible(&session.name), table::status_words(session)))
+}
