@@ -14,3 +14,4 @@ mod queries;
 mod recording;
 mod screen;
 mod screen_restart;
+mod webhook;

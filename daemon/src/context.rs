@@ -13,6 +13,7 @@ use crate::log::Log;
 use crate::queue::Queue;
 use crate::registry::Registry;
 use crate::store::StoreHandle;
+use crate::webhook::Post;
 
 pub type Context = Arc<World>;
 
@@ -23,6 +24,7 @@ pub struct World {
     pub registry: Registry,
     pub queue: Queue,
     pub clock: Clock,
+    pub post: Post,
     pub log: Log,
     pub local_lease: LeaseId,
     /// When the first daemon of this boot started: a runtime from before then was lost with the machine.

@@ -23,6 +23,7 @@ mod runtime;
 mod server;
 mod store;
 mod tty;
+mod webhook;
 
 pub use holder::run as run_holder;
 pub use server::{StartError, run as run_daemon};

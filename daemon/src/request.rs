@@ -9,6 +9,7 @@ mod session;
 mod stats;
 mod terminal;
 mod wait;
+mod webhook;
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -141,12 +142,12 @@ pub async fn perform(context: &Context, caller: &Arc<Caller>, id: u64, request: 
         Request::Groups => answer!(queue::groups(context).await),
         Request::SetGroup { name, limit } => answer!(queue::set(context, name, limit).await),
         Request::UnsetGroup { name } => answer!(queue::unset(context, name).await),
-        Request::AddWebhook { .. }
-        | Request::Webhooks
-        | Request::RemoveWebhook { .. }
-        | Request::EnableWebhook { .. }
-        | Request::TestWebhook { .. }
-        | Request::Deliveries { .. } => Err(Failure::failed("not yet")),
+        Request::AddWebhook { url, filter, secret } => answer!(webhook::add(context, url, filter, secret).await),
+        Request::Webhooks => answer!(webhook::list(context).await),
+        Request::RemoveWebhook { webhook } => answer!(webhook::remove(context, webhook).await),
+        Request::EnableWebhook { webhook } => answer!(webhook::enable(context, webhook).await),
+        Request::TestWebhook { webhook } => answer!(webhook::test(context, webhook).await),
+        Request::Deliveries { webhook, limit } => answer!(webhook::deliveries(context, webhook, limit).await),
         Request::Send { name, bytes } => answer!(terminal::send(context, name, &bytes, author).await),
         Request::Screen { name, scrollback } => answer!(terminal::screen(context, name, scrollback).await),
         Request::Wait { name, condition, timeout_ms } => answer!(wait::wait(context, name, condition, timeout_ms).await),
@@ -168,7 +169,7 @@ impl From<store::Error> for Failure {
         let code = match error {
             store::Error::Refused(_) => Code::Status,
             store::Error::NameTaken(_) | store::Error::Usage(_) => Code::Usage,
-            store::Error::Gone | store::Error::NotFound(_) => Code::NotFound,
+            store::Error::Gone | store::Error::WebhookGone | store::Error::NotFound(_) => Code::NotFound,
             _ => Code::Failed,
         };
         Self::new(code, error.to_string())

@@ -26,6 +26,7 @@ use crate::log::Log;
 use crate::queue::Queue;
 use crate::registry::Registry;
 use crate::store::{self, StoreHandle};
+use crate::webhook::{self, Post};
 use crate::{cleanup, connection, expiry, files, queue, recover};
 
 /// Clients at once; beyond that a new one has to wait, and those that are there are fine.
@@ -57,6 +58,7 @@ pub async fn run(paths: Paths, config: Config, warnings: Vec<String>, ready: imp
     let log = Log::open(&paths.log());
     let context = open_world(paths, config, log, warnings, open_files).await?;
     recover::recover(&context).await?;
+    webhook::start(&context);
     let listener = listen(&context.paths.socket())?;
     point_to_socket(&context.paths)?;
     context.log.note(&format!(
@@ -129,6 +131,7 @@ async fn open_world(
     let store = StoreHandle::start(opened.connection, clock)?;
     let (local_lease, boot_since) = store.local_lease(boot_id()).await?;
     Ok(Arc::new(World {
+        post: Post::new(&config.webhooks),
         paths,
         config,
         store,

@@ -14,6 +14,7 @@ mod schema;
 mod session;
 mod stats;
 mod thread;
+mod webhook;
 
 use std::borrow::Cow;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -24,7 +25,7 @@ use shared::event::{Author, Event};
 use shared::filter::Filter;
 use shared::id::{RuntimeId, SessionId};
 use shared::session::Session;
-use tokio::sync::{broadcast, mpsc, oneshot};
+use tokio::sync::{Notify, broadcast, mpsc, oneshot};
 
 use crate::clock::Clock;
 
@@ -35,6 +36,7 @@ pub use new::{New, Opened, Program};
 pub use open::{check_large, open};
 pub use queue::{Promoted, QueuedLaunch};
 pub use runtime::{Ending, EndingAt, LiveRuntime};
+pub use webhook::{Head, NewWebhook, Settled};
 
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
@@ -54,6 +56,8 @@ pub enum Error {
     NotFound(String),
     #[error("there is no such session any more")]
     Gone,
+    #[error("there is no such webhook any more")]
+    WebhookGone,
     #[error("the disk is full: nothing was stored; free some space and try again")]
     DiskFull,
     #[error("the database: {0}")]
@@ -94,6 +98,8 @@ pub struct StoreHandle {
     /// The last list that was read; asked for again and again by everyone who watches.
     listed: Arc<Mutex<Option<Listed>>>,
     clock: Clock,
+    /// Told when a commit queued a delivery or changed what may be sent.
+    deliveries_changed: Arc<Notify>,
 }
 
 struct Listed {
@@ -119,7 +125,14 @@ impl StoreHandle {
             // the last handle is gone: leave a database without a log behind
             let _ = connection.execute_batch("PRAGMA wal_checkpoint(TRUNCATE)");
         })?;
-        Ok(Self { jobs, announcements: broadcast::Sender::new(ANNOUNCED_EVENTS), commits: Arc::default(), listed: Arc::default(), clock })
+        Ok(Self {
+            jobs,
+            announcements: broadcast::Sender::new(ANNOUNCED_EVENTS),
+            commits: Arc::default(),
+            listed: Arc::default(),
+            clock,
+            deliveries_changed: Arc::default(),
+        })
     }
 
     /// Events as they are committed, from now on.
@@ -148,14 +161,18 @@ impl StoreHandle {
         work: impl FnOnce(&mut Change<'_>) -> Result<R> + Send + 'static,
     ) -> Result<R> {
         let (answer, answered) = oneshot::channel();
-        let (announcements, commits, clock) = (self.announcements.clone(), Arc::clone(&self.commits), self.clock);
+        let (announcements, commits) = (self.announcements.clone(), Arc::clone(&self.commits));
+        let (clock, deliveries_changed) = (self.clock, Arc::clone(&self.deliveries_changed));
         let job: Job = Box::new(move |connection| {
             let outcome = change(connection, durability, clock, work);
             commits.fetch_add(1, Ordering::Release);
-            let outcome = outcome.map(|(result, events)| {
-                for event in events {
+            let outcome = outcome.map(|(result, told)| {
+                for event in told.events {
                     // nobody listening is fine
                     let _ = announcements.send(event);
+                }
+                if told.deliveries_changed {
+                    deliveries_changed.notify_one();
                 }
                 result
             });
@@ -175,6 +192,14 @@ struct Change<'c> {
     sql: Transaction<'c>,
     events: Vec<Event>,
     clock: Clock,
+    /// Whether there is something else to deliver after the commit.
+    deliveries_changed: bool,
+}
+
+/// What is to be said once a change is committed.
+struct Told {
+    events: Vec<Event>,
+    deliveries_changed: bool,
 }
 
 fn change<R>(
@@ -182,18 +207,18 @@ fn change<R>(
     durability: Durability,
     clock: Clock,
     work: impl FnOnce(&mut Change<'_>) -> Result<R>,
-) -> Result<(R, Vec<Event>)> {
+) -> Result<(R, Told)> {
     let level = match durability {
         Durability::Power => "FULL",
         Durability::Process => "NORMAL",
     };
     connection.pragma_update(None, "synchronous", level)?;
     let sql = connection.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
-    let mut change = Change { sql, events: Vec::new(), clock };
+    let mut change = Change { sql, events: Vec::new(), clock, deliveries_changed: false };
     let result = work(&mut change)?;
-    let Change { sql, events, .. } = change;
+    let Change { sql, events, deliveries_changed, .. } = change;
     sql.commit()?;
-    Ok((result, events))
+    Ok((result, Told { events, deliveries_changed }))
 }
 
 /// A fact to be told with a change.

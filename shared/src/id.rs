@@ -52,6 +52,7 @@ id! {
     InstanceId
     ExecId
     WebhookId
+    DeliveryId
 }
 
 /// The number of an event: rises by at least one with each, over all sessions.

@@ -12,6 +12,7 @@ mod session;
 mod stats;
 mod table;
 mod terminal;
+mod webhook;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -179,6 +180,12 @@ pub enum Command {
     Group {
         #[command(subcommand)]
         command: group::GroupCommand,
+    },
+    /// Tell other programs of events, over HTTP
+    #[command(after_help = webhook::EXAMPLES)]
+    Webhook {
+        #[command(subcommand)]
+        command: webhook::WebhookCommand,
     },
     /// The daemon: starts by itself when it is needed
     Daemon {
@@ -377,6 +384,7 @@ async fn perform(paths: &Paths, command: Command) -> Result<(), Failure> {
         Command::Life(command) => life::perform(paths, command).await,
         Command::Record(command) => record::perform(paths, command).await,
         Command::Stats(command) => stats::perform(paths, command).await,
+        Command::Webhook { command } => webhook::perform(paths, command).await,
         Command::Group { command } => group::perform(paths, command).await,
         Command::Events { name, since, follow, json } => event::events(paths, name, since, follow, json).await,
         Command::Daemon { command } => daemon::perform(paths, command).await,

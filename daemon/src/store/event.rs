@@ -129,6 +129,7 @@ impl Change<'_> {
             kind: fact.kind.into_owned(),
             data: fact.data,
         };
+        self.queue_deliveries(&event)?;
         self.events.push(event);
         Ok(())
     }
