@@ -23,7 +23,8 @@ ALTER TABLE sessions ADD COLUMN tokens_prompt INTEGER;
 ALTER TABLE sessions ADD COLUMN tokens_completion INTEGER;
 ALTER TABLE sessions ADD COLUMN tokens_total INTEGER;
 UPDATE sessions SET started_at = created_at;
-CREATE INDEX sessions_by_created ON sessions (created_at);
+-- with the task, so that a search for text passes over the others without reading them
+CREATE INDEX sessions_by_created ON sessions (created_at, task);
 CREATE INDEX sessions_by_end ON sessions (ended_at) WHERE ended_at IS NOT NULL;
 CREATE INDEX sessions_by_mode ON sessions (mode, created_at) WHERE mode IS NOT NULL;
 CREATE INDEX sessions_by_group ON sessions (group_name, status, created_at) WHERE group_name IS NOT NULL AND status IN ('queued', 'active', 'paused');

@@ -2,6 +2,7 @@
 //! looked through for damage.
 
 use std::path::PathBuf;
+use std::time::Instant;
 
 use shared::config::Config;
 use shared::message::{Cleanup, Failure};
@@ -12,8 +13,8 @@ use crate::context::Context;
 use crate::recording;
 use crate::store::{self, Old};
 
-/// Sessions of one step: between two of them everybody else has their turn.
-const STEP: u32 = 200;
+/// Sessions of one step, which takes some tens of milliseconds: between two of them everybody else has their turn.
+const STEP: u32 = 50;
 
 /// How many of them are named in an answer.
 const NAMED: usize = 1000;
@@ -107,12 +108,15 @@ pub async fn run(context: Context) {
 async fn clean_all(context: &Context) {
     let mut count = 0;
     loop {
+        let began = Instant::now();
         match clean(context, Cleanup::default()).await {
             Ok(cleaned) => {
                 count += cleaned.count;
                 if cleaned.remaining == 0 || cleaned.count == 0 {
                     break;
                 }
+                // nobody waits for it: most of the time is everybody else's
+                tokio::time::sleep(3 * began.elapsed()).await;
             }
             Err(failure) => {
                 context.log.warn(&format!("the daily cleanup: {failure}"));

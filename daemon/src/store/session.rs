@@ -153,7 +153,11 @@ fn list(connection: &Connection, filter: &Filter) -> Result<Vec<Session>> {
         Order::ActiveFirst => "last_activity_at DESC, sessions.id DESC",
     };
     values.push(Sql::Integer(filter.limit.map_or(-1, i64::from)));
-    let mut statement = connection.prepare_cached(&format!("{SELECT} WHERE {clauses} ORDER BY {order} LIMIT ?{}", values.len()))?;
+    // which ones is decided first, by indexes alone where they can; only those are read
+    let mut statement = connection.prepare_cached(&format!(
+        "{SELECT} WHERE sessions.id IN (SELECT id FROM sessions WHERE {clauses} ORDER BY {order} LIMIT ?{}) ORDER BY {order}",
+        values.len()
+    ))?;
     let mut rows = statement.query(rusqlite::params_from_iter(values))?;
     let mut sessions = Vec::new();
     while let Some(row) = rows.next()? {
