@@ -125,7 +125,7 @@ async fn settle_lost(context: &Context, live: LiveRuntime) -> store::Result<()> 
         .map_or(live.last_activity_at, |at| at.max(live.last_activity_at));
     let end = match tail.exit {
         Some(status) => End::Exited(status),
-        None if tail.end == 0 => {
+        None if tail.end == 0 && matches!(live.state, RuntimeState::Starting) => {
             if let Some(again) = context.store.launch_again(live.session, live.runtime, context.local_lease).await? {
                 context.log.note(&format!("session {}: the daemon died when its turn had come; it is started now", live.name));
                 queue::begin(context, again).await;

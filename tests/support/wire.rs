@@ -32,6 +32,30 @@ impl Wire {
         wire
     }
 
+    /// As [`Self::greeted`], for a daemon that may not be there, or may be gone in the middle of it.
+    pub fn try_greeted(socket: &Path) -> Option<Self> {
+        let stream = UnixStream::connect(socket).ok()?;
+        stream.set_read_timeout(Some(PATIENCE)).ok()?;
+        stream.set_write_timeout(Some(PATIENCE)).ok()?;
+        let mut wire = Self { stream, arrived: Vec::new() };
+        let hello = json!({"hello": {"protocol": 1, "version": "test", "pid": std::process::id()}});
+        wire.write(format!("{hello}\n").as_bytes()).ok()?;
+        wire.line()?;
+        Some(wire)
+    }
+
+    /// As [`Self::call`]; `None` when the other side went away before it answered.
+    pub fn try_call(&mut self, id: u64, mut request: Value) -> Option<Value> {
+        request["id"] = json!(id);
+        self.write(format!("{request}\n").as_bytes()).ok()?;
+        loop {
+            let line = self.line()?;
+            if line["id"] == json!(id) {
+                return Some(line);
+            }
+        }
+    }
+
     #[track_caller]
     pub fn say(&mut self, value: &Value) {
         self.write(format!("{value}\n").as_bytes()).expect("the other side listens");
