@@ -34,6 +34,12 @@ CREATE INDEX sessions_for_stats ON sessions
 
 -- how much was recorded, known when the runtime is over
 ALTER TABLE runtimes ADD COLUMN recorded_bytes INTEGER NOT NULL DEFAULT 0;
+-- why its program is being ended, from when that was decided until it is gone
+ALTER TABLE runtimes ADD COLUMN ending TEXT;
+-- a client had control when the daemon last knew
+ALTER TABLE runtimes ADD COLUMN is_controlled INTEGER NOT NULL DEFAULT 0;
+CREATE INDEX runtimes_by_terminal ON runtimes (terminal_id);
+CREATE INDEX execs_by_runtime ON execs (runtime_id);
 
 -- seq counts over all sessions; n within one, from 1, without a gap
 ALTER TABLE events ADD COLUMN n INTEGER NOT NULL DEFAULT 0;

@@ -29,6 +29,8 @@ pub struct Outbox {
     queue: Mutex<Queue>,
     filled: Notify,
     closing: Notify,
+    /// Told each time the queue runs empty.
+    emptied: Notify,
 }
 
 impl Outbox {
@@ -102,6 +104,27 @@ impl Outbox {
         }
     }
 
+    /// Returns when all that was queued has been taken by the other side, or nothing more can be told to it. For those who
+    /// have more to say than should wait in memory.
+    pub async fn drained(&self) {
+        loop {
+            let emptied = self.emptied.notified();
+            tokio::pin!(emptied);
+            // registered before looking, so that nothing in between is missed
+            emptied.as_mut().enable();
+            {
+                let queue = self.queue();
+                if queue.closed || (queue.items.is_empty() && !queue.writing) {
+                    return;
+                }
+            }
+            tokio::select! {
+                () = emptied => {}
+                () = self.closed() => return,
+            }
+        }
+    }
+
     /// Returns when the write that is under way is done, or after a moment if the other side does not take it.
     pub async fn written(&self) {
         let deadline = tokio::time::Instant::now() + std::time::Duration::from_millis(500);
@@ -120,6 +143,7 @@ impl Outbox {
                     queue.writing = true;
                     return Some(outgoing);
                 }
+                self.emptied.notify_waiters();
                 if let Some(watcher) = &queue.watcher {
                     watcher.notify_one();
                 }

@@ -11,7 +11,7 @@ use shared::stats::Cleaned;
 use crate::clock::Steady;
 use crate::context::Context;
 use crate::recording;
-use crate::store::{self, Old};
+use crate::store::{self, Candidate, Old};
 
 /// Sessions of one step, which takes some tens of milliseconds: between two of them everybody else has their turn.
 const STEP: u32 = 50;
@@ -37,6 +37,7 @@ pub async fn clean(context: &Context, asked: Cleanup) -> Result<Cleaned, Failure
     let mut cleaned = Cleaned { dry_run: asked.dry_run, ..Cleaned::default() };
     let limit = if asked.dry_run { NAMED as u32 } else { STEP };
     let candidates = store.old_sessions(old.clone(), limit).await?;
+    let is_full_step = candidates.len() == limit as usize;
     if !asked.dry_run {
         for runtime in candidates.iter().flat_map(|candidate| &candidate.runtimes) {
             super::request::end_lingering(context, *runtime).await;
@@ -45,8 +46,14 @@ pub async fn clean(context: &Context, asked: Cleanup) -> Result<Cleaned, Failure
     let dirs: Vec<_> = candidates.iter().flat_map(|candidate| &candidate.runtimes).map(|id| context.paths.recording(*id)).collect();
     let is_dry = asked.dry_run;
     // the bytes first: should we end in between, the record still says what is left to do
-    let bytes = tokio::task::spawn_blocking(move || take_away(&dirs, is_dry)).await;
-    cleaned.bytes = bytes.map_err(|error| Failure::failed(error.to_string()))?.map_err(Failure::failed)?;
+    let taken = tokio::task::spawn_blocking(move || take_away(&dirs, is_dry)).await.map_err(|error| Failure::failed(error.to_string()))?;
+    cleaned.bytes = taken.bytes;
+    for error in &taken.errors {
+        context.log.warn(&format!("cleanup: {error}; its session was kept"));
+    }
+    // what could not be taken away keeps its record, and holds up nobody else
+    let is_kept = |candidate: &Candidate| candidate.runtimes.iter().any(|id| taken.kept.contains(&context.paths.recording(*id)));
+    let candidates: Vec<Candidate> = candidates.into_iter().filter(|candidate| !is_kept(candidate)).collect();
     if asked.dry_run {
         cleaned.count = store.count_old(old.clone()).await?;
         if asked.audit {
@@ -55,8 +62,8 @@ pub async fn clean(context: &Context, asked: Cleanup) -> Result<Cleaned, Failure
     } else {
         let ids = candidates.iter().map(|candidate| candidate.line.id).collect();
         cleaned.count = store.remove_old(ids, !asked.audit).await?;
-        cleaned.remaining = store.count_old(old.clone()).await?;
-        if asked.audit && cleaned.remaining == 0 {
+        cleaned.more = is_full_step && cleaned.count > 0;
+        if asked.audit && !cleaned.more {
             cleaned.audit = store.remove_audit(old).await?;
         }
     }
@@ -64,19 +71,31 @@ pub async fn clean(context: &Context, asked: Cleanup) -> Result<Cleaned, Failure
     Ok(cleaned)
 }
 
-/// Gives how much there was on disk.
-fn take_away(dirs: &[PathBuf], is_dry: bool) -> Result<u64, String> {
-    let mut bytes = 0;
+/// What became of recordings.
+#[derive(Default)]
+struct Taken {
+    /// How much there was on disk.
+    bytes: u64,
+    /// Those that could not be removed.
+    kept: Vec<PathBuf>,
+    errors: Vec<String>,
+}
+
+fn take_away(dirs: &[PathBuf], is_dry: bool) -> Taken {
+    let mut taken = Taken::default();
     for dir in dirs {
-        bytes += recording::disk_bytes(dir);
+        let bytes = recording::disk_bytes(dir);
         if !is_dry
             && let Err(error) = std::fs::remove_dir_all(dir)
             && error.kind() != std::io::ErrorKind::NotFound
         {
-            return Err(format!("{}: {error}; its session was kept", dir.display()));
+            taken.errors.push(format!("{}: {error}", dir.display()));
+            taken.kept.push(dir.clone());
+            continue;
         }
+        taken.bytes += bytes;
     }
-    Ok(bytes)
+    taken
 }
 
 /// Without a setting that says otherwise, a month.
@@ -112,7 +131,7 @@ async fn clean_all(context: &Context) {
         match clean(context, Cleanup::default()).await {
             Ok(cleaned) => {
                 count += cleaned.count;
-                if cleaned.remaining == 0 || cleaned.count == 0 {
+                if !cleaned.more {
                     break;
                 }
                 // nobody waits for it: most of the time is everybody else's

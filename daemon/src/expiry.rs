@@ -5,12 +5,9 @@ use shared::event::Author;
 use tokio::sync::broadcast::error::RecvError;
 
 use crate::clock::Steady;
-use crate::context::Context;
+use crate::context::{Context, Stop};
 use crate::policy::{self, Verdict};
-use crate::store;
-
-/// What a program gets to clean up when its session is over.
-const EXPIRED_GRACE_MS: u32 = 2000;
+use crate::{request, store};
 
 /// After any of these a deadline may be nearer than before: a session began or goes on, or nobody is there any more.
 const NEARER: &[&str] = &["start", "resume", "policy", "detach", "control"];
@@ -52,29 +49,45 @@ pub async fn run(context: Context) {
 /// Ends what is over; gives when to look again.
 async fn look(context: &Context) -> store::Result<Option<Steady>> {
     let mut next: Option<Steady> = None;
+    let mut again = |at: Steady| next = Some(next.map_or(at, |soonest: Steady| soonest.min(at)));
+    let live = context.registry.by_session();
     for (session, stored) in context.store.policed_sessions().await? {
-        let handle = context.registry.get(session);
-        let facts = policy::Facts {
-            idle_since: handle.as_ref().map_or(stored.idle_since, |handle| stored.idle_since.max(handle.facts.last_steady())),
-            is_controlled: handle.as_ref().is_some_and(|handle| handle.facts.is_controlled()),
-            ..stored
+        // clients of a daemon that is leaving are not gone: they wait for the next
+        if *context.stop.borrow() != Stop::No {
+            return Ok(None);
+        }
+        let handle = live.get(&session).cloned();
+        let present = move |stored: policy::Facts| match &handle {
+            Some(handle) => policy::Facts {
+                idle_since: stored.idle_since.max(handle.facts.last_steady()),
+                is_controlled: handle.facts.is_controlled(),
+                ..stored
+            },
+            None => stored,
         };
-        match policy::judge(&facts, context.clock.now()) {
-            Verdict::Never | Verdict::Held => {}
-            Verdict::NotBefore(at) => next = Some(next.map_or(at, |soonest| soonest.min(at))),
-            Verdict::Expired(reason) => {
-                if context.store.expire(session, facts).await? {
-                    context.log.note(&format!("session {session} is over: timeout ({reason})"));
-                    if let Some(handle) = handle {
-                        tokio::spawn(async move {
-                            handle.terminate(EXPIRED_GRACE_MS, Author::Daemon).await;
-                        });
-                    }
-                } else {
-                    // something happened to it just now: its new deadline is looked at in the next round
-                    next = Some(context.clock.now());
+        match policy::judge(&present.clone()(stored), context.clock.now()) {
+            Verdict::Never => {}
+            // for as long as somebody is there; what they do then is an event
+            Verdict::Held => {
+                if let Some(until) = live.get(&session).and_then(|handle| handle.facts.held_until()) {
+                    again(until);
                 }
             }
+            Verdict::NotBefore(at) => again(at),
+            Verdict::Expired(_) => match context.store.expire(session, present).await? {
+                Some(expired) => {
+                    context.log.note(&format!("session {session} is over: timeout ({})", expired.reason));
+                    if let Some(runtime) = expired.runtime {
+                        let context = context.clone();
+                        tokio::spawn(async move {
+                            // one that cannot be reached now is ended when it can: that is stored
+                            let _ = request::end_runtime(&context, runtime, Author::Daemon).await;
+                        });
+                    }
+                }
+                // something happened to it just now: its new deadline is looked at in the next round
+                None => again(context.clock.now()),
+            },
         }
     }
     Ok(next)

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use serde_json::Map;
 use shared::event::Author;
-use shared::id::{RuntimeId, SessionId};
+use shared::id::{RuntimeId, SessionId, ThreadId};
 use shared::runtime::Launch;
 
 use crate::context::Context;
@@ -53,10 +53,14 @@ const NOT_INHERITED: &[&str] = &[
     "_",
 ];
 
+/// What a program gets to clean up when it is to end.
+pub const ENDING_GRACE_MS: u32 = 2000;
+
 /// A launch that is stored and may become a process.
 pub struct Ready {
     pub runtime: RuntimeId,
     pub session: SessionId,
+    pub thread: ThreadId,
     pub name: String,
     pub launch: Launch,
     /// The environment of whoever asked for it; never stored.
@@ -87,6 +91,7 @@ pub fn plain(context: &Context, author: Author) -> New {
         limits: context.config.groups.clone(),
         lease: context.local_lease,
         author,
+        session: SessionId::new(),
         runtime: RuntimeId::new(),
         is_folder: |path| Path::new(path).is_dir(),
     }
@@ -99,7 +104,7 @@ pub fn holder(context: &Context, runtime: RuntimeId) -> io::Result<Link> {
 
 /// Starts the program. One that cannot be started ends its session, and the sentence says why.
 pub async fn start(context: &Context, ready: Ready) -> store::Result<Result<(), String>> {
-    let Ready { runtime, session, name, launch, environment, umask, holder } = ready;
+    let Ready { runtime, session, thread, name, launch, environment, umask, holder } = ready;
     let recording = context.paths.recording(runtime);
     let outcome = async {
         if let Err(error) = files::private_dir(&recording) {
@@ -125,12 +130,15 @@ pub async fn start(context: &Context, ready: Ready) -> store::Result<Result<(), 
     match outcome {
         Ok((link, greeting)) => {
             let (pid, holder_pid) = (greeting.child, greeting.pid);
-            let beginning = Beginning { id: runtime, session, name, cwd: launch.cwd, link, greeting };
-            context.registry.insert(runtime::begin(context.clone(), beginning));
+            let beginning = Beginning { id: runtime, session, thread, name, cwd: launch.cwd, link, greeting };
+            let handle = runtime::begin(context.clone(), beginning);
+            context.registry.insert(handle.clone());
             // it runs, which the registry knows; that a later daemon finds it does not depend on this row
             let store = context.store.clone();
             tokio::spawn(async move {
-                let _ = store.runtime_is_running(runtime, pid, holder_pid).await;
+                if let Ok(true) = store.runtime_is_running(runtime, pid, holder_pid).await {
+                    handle.terminate(ENDING_GRACE_MS, Author::Daemon).await;
+                }
             });
             Ok(Ok(()))
         }
@@ -140,6 +148,7 @@ pub async fn start(context: &Context, ready: Ready) -> store::Result<Result<(), 
                 other => other.to_string(),
             };
             let now = jiff::Timestamp::now();
+            context.registry.remove(runtime);
             context.store.runtime_has_ended(runtime, End::Refused(why.clone()), EndingAt { now, last_activity: now }, 0).await?;
             Ok(Err(why))
         }

@@ -12,7 +12,7 @@ use serde_json::json;
 use shared::event::Author;
 use shared::id::SessionId;
 use shared::runtime::{ExitStatus, LostReason, RuntimeState};
-use shared::session::{ITERATIONS, Session, Status};
+use shared::session::{ITERATIONS, LOST, Session, Status};
 
 use crate::store::{Ending, Fact};
 
@@ -94,9 +94,9 @@ pub fn step(name: &str, status: Status, reason: Option<&str>, step: Step) -> Res
         (Status::Timeout, _) if reason == Some(ITERATIONS) => {
             format!(": give it a larger budget with `sessions-tui resume {name} --max-iterations N`")
         }
+        (Status::Paused, Step::Pause) | (Status::Active, _) => String::new(),
         (Status::Paused, _) => format!(": `sessions-tui resume {name}` first"),
-        (Status::Queued, _) => format!(": `sessions-tui kill {name}` cancels it"),
-        (Status::Active, _) => String::new(),
+        (Status::Queued, _) => format!(": it waits for its turn; `sessions-tui kill {name}` cancels it"),
         (Status::Completed | Status::Failed | Status::Timeout, _) => format!(": `sessions-tui new -n {name}` opens the next one"),
     };
     Err(format!("cannot {}: session {name} is {present}{advice}", step.verb()))
@@ -139,7 +139,8 @@ pub struct Settled {
     pub end: Fact,
 }
 
-pub fn settle(end: &End, session: SessionId, at: jiff::Timestamp) -> Settled {
+/// `why` is what its end was asked for, if it was.
+pub fn settle(end: &End, session: SessionId, at: jiff::Timestamp, why: Option<&str>) -> Settled {
     let daemon = |kind, data| Fact::new(session, Author::Daemon, kind, data);
     let ending = |status, reason: String, error: Option<String>| Ending { status, reason, error, last_activity_at: at };
     let exit = |status: &ExitStatus| Some(daemon("exit", json!({"status": status})));
@@ -156,15 +157,18 @@ pub fn settle(end: &End, session: SessionId, at: jiff::Timestamp) -> Settled {
             exit: exit(status),
             end: daemon("error", json!({"reason": status.to_string()})),
         },
-        End::Killed(status, author) => Settled {
-            state: RuntimeState::Exited { status: *status, at },
-            ending: ending(Status::Failed, "killed".into(), Some("ended on request".into())),
-            exit: exit(status),
-            end: Fact::new(session, *author, "error", json!({"reason": "killed"})),
-        },
+        End::Killed(status, author) => {
+            let reason = why.unwrap_or("killed");
+            Settled {
+                state: RuntimeState::Exited { status: *status, at },
+                ending: ending(Status::Failed, reason.into(), Some("ended on request".into())),
+                exit: exit(status),
+                end: Fact::new(session, *author, "error", json!({"reason": reason})),
+            }
+        }
         End::Lost(reason) => Settled {
             state: RuntimeState::Lost { reason: *reason, at },
-            ending: ending(Status::Failed, "lost".into(), Some(reason.sentence().into())),
+            ending: ending(Status::Failed, LOST.into(), Some(reason.sentence().into())),
             exit: None,
             end: daemon("lost", json!({"reason": reason})),
         },
@@ -257,7 +261,7 @@ mod tests {
             (End::Lost(LostReason::HolderDied), Failed, "lost", "lost"),
             (End::Refused("no such program".into()), Failed, "not started", "error"),
         ] {
-            let settled = settle(&end, SessionId::new(), now);
+            let settled = settle(&end, SessionId::new(), now, None);
             assert!(!settled.state.is_live(), "{end:?}");
             assert_eq!((settled.ending.status, settled.ending.reason.as_str()), (status, reason), "{end:?}");
             assert_eq!(settled.end.kind, told, "{end:?}");

@@ -7,9 +7,9 @@ use shared::id::SessionId;
 use tokio::sync::Notify;
 use tokio::sync::broadcast::error::RecvError;
 
-use crate::context::Context;
+use crate::context::{Context, Stop};
 use crate::launch::{self, Ready};
-use crate::store::Promoted;
+use crate::store::{self, Promoted};
 
 /// What the queue needs to know beside the database.
 #[derive(Default)]
@@ -24,7 +24,7 @@ impl Queue {
         self.environments.lock().unwrap_or_else(PoisonError::into_inner).insert(session, environment);
     }
 
-    fn environment_of(&self, session: SessionId) -> Option<Vec<(String, String)>> {
+    pub fn environment_of(&self, session: SessionId) -> Option<Vec<(String, String)>> {
         self.environments.lock().unwrap_or_else(PoisonError::into_inner).remove(&session)
     }
 
@@ -35,19 +35,12 @@ impl Queue {
 }
 
 /// After any of these a place may be free, or somebody new may wait.
-const FREEING: &[&str] = &["complete", "error", "timeout", "lost", "queued"];
+const FREEING: &[&str] = &["complete", "error", "timeout", "lost", "queued", "exit"];
 
 pub async fn run(context: Context) {
     let mut news = context.store.announcements();
     loop {
-        match context.store.promote(context.config.groups.clone(), context.local_lease).await {
-            Ok(promoted) => {
-                for one in promoted {
-                    begin(&context, one).await;
-                }
-            }
-            Err(error) => context.log.warn(&format!("the queue: {error}")),
-        }
+        promote_all(&context).await;
         loop {
             tokio::select! {
                 () = context.queue.changed.notified() => break,
@@ -68,15 +61,45 @@ pub async fn run(context: Context) {
     }
 }
 
+async fn promote_all(context: &Context) {
+    // what cannot be started now holds up nobody behind it
+    let mut aside = Vec::new();
+    while *context.stop.borrow() == Stop::No {
+        match context.store.promote(context.config.groups.clone(), context.local_lease, aside.clone()).await {
+            Ok(Some(promotion)) => match promotion.outcome {
+                Ok(Some(promoted)) => {
+                    let context = context.clone();
+                    // a holder that is slow to start holds up nobody either
+                    tokio::spawn(async move { begin(&context, promoted).await });
+                }
+                Ok(None) => {}
+                Err(error) => {
+                    // its thread's last program is on its way out: its exit brings us back here
+                    if !matches!(error, store::Error::Ending { .. }) {
+                        context.log.warn(&format!("session {}: its turn came, but {error}", promotion.session));
+                    }
+                    aside.push(promotion.session);
+                }
+            },
+            Ok(None) => return,
+            Err(error) => return context.log.warn(&format!("the queue: {error}")),
+        }
+    }
+}
+
 /// Starts a session whose turn has come.
 pub async fn begin(context: &Context, promoted: Promoted) {
-    let Promoted { session, launch } = promoted;
+    let Promoted { session, adopted, launch } = promoted;
+    if let Some(runtime) = adopted {
+        context.registry.pass_on(runtime, session.id);
+    }
     let environment = context.queue.environment_of(session.id);
     let Some((runtime, queued)) = launch else { return };
     let holder = launch::holder(context, runtime);
     let ready = Ready {
         runtime,
         session: session.id,
+        thread: session.thread,
         name: session.name.clone(),
         launch: queued.launch,
         environment: environment.unwrap_or_else(launch::own_environment),

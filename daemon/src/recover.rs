@@ -15,13 +15,16 @@ use crate::holder::{end_marked, marked};
 use crate::lifecycle::End;
 use crate::runtime::{self, Beginning};
 use crate::store::{self, EndingAt, LiveRuntime, New, Program};
-use crate::{launch, queue, recording};
+use crate::{launch, queue, recording, request};
 
 /// A holder answers a hello at once; one that is stopped or stuck must not keep the daemon from starting.
 const GREETING_PATIENCE: Duration = Duration::from_secs(2);
 
 /// Between two tries to reach a holder that did not answer.
 const TRY_AGAIN: Duration = Duration::from_secs(1);
+
+/// An attached client comes back at once; nothing expires for this long if it had control.
+const COME_BACK_MICROS: i64 = 10_000_000;
 
 /// What a lost holder left running gets this long to end by itself.
 const ORPHAN_GRACE: Duration = Duration::from_secs(2);
@@ -57,7 +60,8 @@ pub async fn recover(context: &Context) -> store::Result<()> {
             Ok(Err(_)) | Err(_) => keep_trying(context, runtime),
         }
     }
-    adopt_unknown(context, &known).await
+    adopt_unknown(context, &known).await;
+    Ok(())
 }
 
 /// Whether a holder that cannot be reached is dead. When in doubt it is not: work must not be given up for a passing error.
@@ -101,14 +105,25 @@ async fn reconnect(context: &Context, live: LiveRuntime, link: Link, greeting: G
         context.store.runtime_is_running(live.runtime, greeting.child, greeting.pid).await?;
     }
     let last_output = recording::last_written(&context.paths.recording(live.runtime));
-    let beginning = Beginning { id: live.runtime, session: live.session, name: live.name, cwd: live.cwd, link, greeting };
+    let (id, session, thread) = (live.runtime, live.session, live.thread);
+    let beginning = Beginning { id, session, thread, name: live.name, cwd: live.cwd, link, greeting };
     let handle = runtime::begin(context.clone(), beginning);
+    if live.is_controlled {
+        handle.facts.hold_until(context.clock.now() + COME_BACK_MICROS);
+    }
     if let Some(at) = last_output {
         // what it said while no daemon was there is activity too, as long ago as the files say
         let ago = jiff::Timestamp::now().as_microsecond() - at.as_microsecond();
         handle.facts.happened(at, context.clock.now() - ago.max(0));
     }
     context.registry.insert(handle);
+    // decided before, by whoever then was the daemon, or while it could not be reached
+    if context.store.is_ending(id).await? == Some(true) {
+        let context = context.clone();
+        tokio::spawn(async move {
+            let _ = request::end_runtime(&context, id, Author::Daemon).await;
+        });
+    }
     Ok(())
 }
 
@@ -162,22 +177,26 @@ fn end_orphans(context: &Context, live: &LiveRuntime) {
 }
 
 /// Holders the database knows nothing of: it was set aside, or restored from an older copy. They get a session again.
-async fn adopt_unknown(context: &Context, known: &[RuntimeId]) -> store::Result<()> {
-    let Ok(entries) = std::fs::read_dir(&context.paths.runtime) else { return Ok(()) };
+async fn adopt_unknown(context: &Context, known: &[RuntimeId]) {
+    let Ok(entries) = std::fs::read_dir(&context.paths.runtime) else { return };
     for path in entries.filter_map(Result::ok).map(|entry| entry.path()) {
         let id = path.file_name().and_then(|name| name.to_str()).and_then(|name| name.strip_suffix(".sock")).and_then(RuntimeId::parse);
-        let Some(id) = id.filter(|id| !known.contains(id)) else { continue };
+        // one that was launched again a moment ago is known too
+        let Some(id) = id.filter(|id| !known.contains(id) && context.registry.runtime(*id).is_none()) else { continue };
         match tokio::time::timeout(GREETING_PATIENCE, Link::connect(&path)).await {
             // its program has ended and that is known: it only waits for what the program left behind
             Ok(Ok((_, greeting))) if greeting.exit.is_some() => {}
-            Ok(Ok((link, greeting))) => adopt(context, id, link, greeting).await?,
+            Ok(Ok((link, greeting))) => {
+                if let Err(error) = adopt(context, id, link, greeting).await {
+                    context.log.warn(&format!("a holder the database does not know ({id}) was left as it is: {error}"));
+                }
+            }
             Ok(Err(LinkError::Io(error))) if error.kind() == std::io::ErrorKind::ConnectionRefused => {
                 let _ = std::fs::remove_file(&path);
             }
             _ => {}
         }
     }
-    Ok(())
 }
 
 async fn adopt(context: &Context, id: RuntimeId, link: Link, greeting: Greeting) -> store::Result<()> {
@@ -199,7 +218,8 @@ async fn adopt(context: &Context, id: RuntimeId, link: Link, greeting: Greeting)
     let started = context.store.open_session(asked).await?;
     context.log.warn(&format!("a holder the database did not know is session {} now", started.session.name));
     context.store.runtime_is_running(id, greeting.child, greeting.pid).await?;
-    let beginning = Beginning { id, session: started.session.id, name: started.session.name, cwd, link, greeting };
+    let (session, thread) = (started.session.id, started.session.thread);
+    let beginning = Beginning { id, session, thread, name: started.session.name, cwd, link, greeting };
     context.registry.insert(runtime::begin(context.clone(), beginning));
     Ok(())
 }

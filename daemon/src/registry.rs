@@ -1,59 +1,90 @@
-//! Live runtimes by session. Its lock is never held across an await.
+//! Live runtimes by id, and whose they are now. Its lock is never held across an await.
 
 use std::collections::HashMap;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use shared::id::SessionId;
+use shared::id::{RuntimeId, SessionId, ThreadId};
 use tokio::sync::Notify;
 
 use crate::runtime::RuntimeHandle;
 
 #[derive(Default)]
 pub struct Registry {
-    live: Mutex<HashMap<SessionId, RuntimeHandle>>,
-    inserted: Notify,
+    live: Mutex<Live>,
+    changed: Notify,
+}
+
+#[derive(Default)]
+struct Live {
+    handles: HashMap<RuntimeId, RuntimeHandle>,
+    /// Runtimes that were taken over by another session before they were here.
+    expected: HashMap<RuntimeId, SessionId>,
 }
 
 impl Registry {
-    fn live(&self) -> std::sync::MutexGuard<'_, HashMap<SessionId, RuntimeHandle>> {
+    fn live(&self) -> MutexGuard<'_, Live> {
         self.live.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub fn insert(&self, handle: RuntimeHandle) {
-        self.live().insert(handle.facts.session(), handle);
-        self.inserted.notify_waiters();
-    }
-
-    /// Returns when something has been inserted since the call.
-    pub fn inserted(&self) -> impl Future<Output = ()> + '_ {
-        let mut inserted = Box::pin(self.inserted.notified());
-        // counted from now on, not from when it is first waited for
-        inserted.as_mut().enable();
-        inserted
-    }
-
-    pub fn remove(&self, session: SessionId) {
-        self.live().remove(&session);
-    }
-
-    /// A program that is still running belongs to the next session of its thread.
-    pub fn pass_on(&self, from: SessionId, to: SessionId) {
         let mut live = self.live();
-        if let Some(handle) = live.remove(&from) {
-            handle.facts.set_session(to);
-            live.insert(to, handle);
+        if let Some(session) = live.expected.remove(&handle.id) {
+            handle.facts.set_session(session);
+        }
+        live.handles.insert(handle.id, handle);
+        drop(live);
+        self.changed.notify_waiters();
+    }
+
+    pub fn remove(&self, runtime: RuntimeId) {
+        let mut live = self.live();
+        live.handles.remove(&runtime);
+        live.expected.remove(&runtime);
+        drop(live);
+        self.changed.notify_waiters();
+    }
+
+    /// Returns when something has come or gone since the call.
+    pub fn changed(&self) -> impl Future<Output = ()> + '_ {
+        let mut changed = Box::pin(self.changed.notified());
+        // counted from now on, not from when it is first waited for
+        changed.as_mut().enable();
+        changed
+    }
+
+    /// A program that is still running, or about to, belongs to the next session of its thread.
+    pub fn pass_on(&self, runtime: RuntimeId, to: SessionId) {
+        let mut live = self.live();
+        match live.handles.get(&runtime) {
+            Some(handle) => handle.facts.set_session(to),
+            None => {
+                live.expected.insert(runtime, to);
+            }
         }
     }
 
-    pub fn get(&self, session: SessionId) -> Option<RuntimeHandle> {
-        self.live().get(&session).cloned()
+    pub fn runtime(&self, runtime: RuntimeId) -> Option<RuntimeHandle> {
+        self.live().handles.get(&runtime).cloned()
+    }
+
+    pub fn of_session(&self, session: SessionId) -> Option<RuntimeHandle> {
+        self.live().handles.values().find(|handle| handle.facts.session() == session).cloned()
+    }
+
+    pub fn of_thread(&self, thread: ThreadId) -> Option<RuntimeHandle> {
+        self.live().handles.values().find(|handle| handle.thread == thread).cloned()
+    }
+
+    /// For whoever asks of many sessions.
+    pub fn by_session(&self) -> HashMap<SessionId, RuntimeHandle> {
+        self.live().handles.values().map(|handle| (handle.facts.session(), handle.clone())).collect()
     }
 
     pub fn all(&self) -> Vec<RuntimeHandle> {
-        self.live().values().cloned().collect()
+        self.live().handles.values().cloned().collect()
     }
 
     pub fn count(&self) -> usize {
-        self.live().len()
+        self.live().handles.len()
     }
 }

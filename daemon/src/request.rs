@@ -26,7 +26,7 @@ use crate::poll::Sink;
 use crate::runtime::{ClientId, RuntimeHandle, Typist};
 use crate::{cleanup, store};
 
-pub use session::end_lingering;
+pub use session::{end_lingering, end_runtime};
 
 /// Whoever sent the request, as far as requests need to know.
 pub struct Caller {
@@ -167,7 +167,7 @@ pub async fn perform(context: &Context, caller: &Arc<Caller>, id: u64, request: 
 impl From<store::Error> for Failure {
     fn from(error: store::Error) -> Self {
         let code = match error {
-            store::Error::Refused(_) => Code::Status,
+            store::Error::Refused(_) | store::Error::Ending { .. } => Code::Status,
             store::Error::NameTaken(_) | store::Error::Usage(_) => Code::Usage,
             store::Error::Gone | store::Error::WebhookGone | store::Error::NotFound(_) => Code::NotFound,
             _ => Code::Failed,
@@ -178,17 +178,18 @@ impl From<store::Error> for Failure {
 
 /// The session a user means, as stored, with what is known live.
 async fn find(context: &Context, name: String) -> Result<Session, Failure> {
-    let id = context.store.find(name).await?;
-    Ok(with_live(context, context.store.session(id).await?))
+    let found = context.store.find(name).await?;
+    Ok(with_live(context, context.store.session(found.session).await?))
 }
 
 /// The session to be worked with. One that was named by its id and was lost when the machine restarted cannot go on: that
 /// is said and logged, and a fresh one on the same thread takes its place.
 async fn find_to_use(context: &Context, name: String, author: Author) -> Result<(Session, Option<Previous>), Failure> {
-    let is_id = SessionId::parse(&name).is_some();
-    let session = find(context, name).await?;
+    let found = context.store.find(name).await?;
+    let is_id = found.by_id;
+    let session = with_live(context, context.store.session(found.session).await?);
     let is_lost = matches!(session.runtime_state, Some(RuntimeState::Lost { reason: LostReason::MachineRestarted, .. }));
-    if !(is_id && is_lost && session.status.has_ended()) {
+    if !(is_id && is_lost && session.is_lost()) {
         return Ok((session, None));
     }
     let fresh = session::open_record(context, session.id, author).await?;
@@ -198,7 +199,7 @@ async fn find_to_use(context: &Context, name: String, author: Author) -> Result<
 /// The runtime of a session that must be live for what is asked.
 async fn find_live(context: &Context, name: String, verb: &str) -> Result<(Session, RuntimeHandle), Failure> {
     let session = find(context, name).await?;
-    match context.registry.get(session.id) {
+    match program_of(context, &session) {
         Some(handle) => Ok((session, handle)),
         None if session.status.has_ended() => {
             Err(Failure::new(Code::Status, format!("cannot {verb}: session {} is {}", session.name, session.in_words())))
@@ -217,8 +218,19 @@ async fn find_live(context: &Context, name: String, verb: &str) -> Result<(Sessi
     }
 }
 
-fn with_live(context: &Context, mut session: Session) -> Session {
-    if let Some(handle) = context.registry.get(session.id) {
+/// The program of a session: its own, or, before it has had one, what its thread's last session left running.
+fn program_of(context: &Context, session: &Session) -> Option<RuntimeHandle> {
+    let own = context.registry.of_session(session.id);
+    if own.is_some() || session.runtime.is_some() { own } else { context.registry.of_thread(session.thread) }
+}
+
+fn with_live(context: &Context, session: Session) -> Session {
+    let handle = context.registry.of_session(session.id);
+    with_handle(session, handle.as_ref())
+}
+
+fn with_handle(mut session: Session, handle: Option<&RuntimeHandle>) -> Session {
+    if let Some(handle) = handle {
         session.runtime_state = Some(RuntimeState::Running { pid: handle.facts.pid });
         session.clients = handle.facts.clients();
         session.size = Some(handle.facts.size());

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use shared::config::Prefix;
 use shared::event::Author;
-use shared::id::{Offset, RuntimeId, SessionId};
+use shared::id::{Offset, RuntimeId, SessionId, ThreadId};
 use shared::message::{Detached, Failure, ScreenShot};
 use shared::runtime::ExitStatus;
 use shared::screen::{Scanner, Size};
@@ -136,6 +136,7 @@ const JOIN_PATIENCE: Duration = Duration::from_millis(300);
 pub struct Beginning {
     pub id: RuntimeId,
     pub session: SessionId,
+    pub thread: ThreadId,
     pub name: String,
     /// The folder its program was in, as far as known.
     pub cwd: String,
@@ -205,7 +206,7 @@ pub fn begin(context: Context, beginning: Beginning) -> RuntimeHandle {
     let (activity, activity_seen) = watch::channel(0);
     let greeting = beginning.greeting;
     let facts = Arc::new(Facts::new(&greeting, beginning.session, context.clock));
-    let handle = RuntimeHandle::new(beginning.id, asks, Arc::clone(&facts), ended_seen, activity_seen);
+    let handle = RuntimeHandle::new(beginning.id, beginning.thread, asks, Arc::clone(&facts), ended_seen, activity_seen);
     let dir = context.paths.recording(beginning.id);
     let now = Instant::now();
     let runtime = Runtime {

@@ -17,7 +17,7 @@ mod thread;
 mod webhook;
 
 use std::borrow::Cow;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use rusqlite::{Connection, Transaction};
@@ -29,9 +29,9 @@ use tokio::sync::{Notify, broadcast, mpsc, oneshot};
 
 use crate::clock::Clock;
 
-pub use cleanup::Old;
+pub use cleanup::{Candidate, Old};
 pub use clock::steady_clock;
-pub use life::Asked;
+pub use life::{Asked, EndAsked};
 pub use new::{New, Opened, Program};
 pub use open::{check_large, open};
 pub use queue::{Promoted, QueuedLaunch};
@@ -56,6 +56,9 @@ pub enum Error {
     NotFound(String),
     #[error("there is no such session any more")]
     Gone,
+    /// The terminal's last program is being ended: when it is gone, ask again.
+    #[error("the last program of {name} is being ended: try again in a moment")]
+    Ending { name: String, runtime: RuntimeId },
     #[error("there is no such webhook any more")]
     WebhookGone,
     #[error("the disk is full: nothing was stored; free some space and try again")]
@@ -100,6 +103,8 @@ pub struct StoreHandle {
     clock: Clock,
     /// Told when a commit queued a delivery or changed what may be sent.
     deliveries_changed: Arc<Notify>,
+    /// Somebody is to be told of events: what is queued for them survives a power cut.
+    has_webhooks: Arc<AtomicBool>,
 }
 
 struct Listed {
@@ -117,10 +122,12 @@ const ANNOUNCED_EVENTS: usize = 1024;
 impl StoreHandle {
     /// Gives the connection to a thread of its own.
     pub fn start(mut connection: Connection, clock: Clock) -> std::io::Result<Self> {
+        let has_webhooks = connection.query_row("SELECT EXISTS (SELECT 1 FROM webhooks)", [], |row| row.get(0)).unwrap_or(true);
         let (jobs, mut waiting) = mpsc::channel::<Job>(WAITING_CALLS);
         std::thread::Builder::new().name("store".into()).stack_size(512 << 10).spawn(move || {
             while let Some(job) = waiting.blocking_recv() {
-                job(&mut connection);
+                // an error of ours ends that call, not everybody's: its transaction is rolled back, its caller hears of it
+                let _ = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| job(&mut connection)));
             }
             // the last handle is gone: leave a database without a log behind
             let _ = connection.execute_batch("PRAGMA wal_checkpoint(TRUNCATE)");
@@ -132,6 +139,7 @@ impl StoreHandle {
             listed: Arc::default(),
             clock,
             deliveries_changed: Arc::default(),
+            has_webhooks: Arc::new(AtomicBool::new(has_webhooks)),
         })
     }
 
@@ -163,6 +171,7 @@ impl StoreHandle {
         let (answer, answered) = oneshot::channel();
         let (announcements, commits) = (self.announcements.clone(), Arc::clone(&self.commits));
         let (clock, deliveries_changed) = (self.clock, Arc::clone(&self.deliveries_changed));
+        let durability = if self.has_webhooks.load(Ordering::Relaxed) { Durability::Power } else { durability };
         let job: Job = Box::new(move |connection| {
             let outcome = change(connection, durability, clock, work);
             commits.fetch_add(1, Ordering::Release);

@@ -19,30 +19,32 @@ pub struct Config {
 }
 
 /// Defaults by kind of session; `--idle-timeout` and `--max-duration` say otherwise for one.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct PolicyConfig {
-    pub terminal: Policy,
-    pub task: Policy,
-    pub runtime: Policy,
+    pub terminal: PolicyWish,
+    pub task: PolicyWish,
+    pub runtime: PolicyWish,
 }
 
-impl Default for PolicyConfig {
-    fn default() -> Self {
-        Self {
-            terminal: Policy::default(),
-            task: Policy { idle_timeout: Limit::secs(3600), max_duration: Limit::secs(24 * 3600) },
-            runtime: Policy { idle_timeout: Limit::secs(30 * 60), max_duration: Limit::None },
-        }
-    }
+/// What is not said stays as it is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct PolicyWish {
+    pub idle_timeout: Option<Limit>,
+    pub max_duration: Option<Limit>,
 }
 
 impl PolicyConfig {
     pub fn of(&self, kind: Kind) -> Policy {
-        match kind {
-            Kind::Terminal => self.terminal,
-            Kind::Task => self.task,
-            Kind::Runtime => self.runtime,
+        let (wish, default) = match kind {
+            Kind::Terminal => (self.terminal, Policy::default()),
+            Kind::Task => (self.task, Policy { idle_timeout: Limit::secs(3600), max_duration: Limit::secs(24 * 3600) }),
+            Kind::Runtime => (self.runtime, Policy { idle_timeout: Limit::secs(30 * 60), max_duration: Limit::None }),
+        };
+        Policy {
+            idle_timeout: wish.idle_timeout.unwrap_or(default.idle_timeout),
+            max_duration: wish.max_duration.unwrap_or(default.max_duration),
         }
     }
 }
@@ -188,6 +190,20 @@ mod tests {
         assert_eq!(config, Config::default());
         assert_eq!(config.keys.prefix.byte(), 2);
         assert_eq!(config.keys.prefix.label(), "ctrl-b");
+    }
+
+    #[test]
+    fn policies_have_defaults_by_kind_and_keep_what_is_not_said() {
+        let config = Config::parse("[policy.task]\nidle_timeout = \"2m\"\n[policy.terminal]\nmax_duration = \"8h\"\n").expect("fine");
+        let day = Limit::secs(24 * 3600);
+        assert_eq!(config.policy.of(Kind::Task), Policy { idle_timeout: Limit::secs(120), max_duration: day });
+        assert_eq!(config.policy.of(Kind::Terminal), Policy { idle_timeout: Limit::None, max_duration: Limit::secs(8 * 3600) });
+        let plain = Config::default().policy;
+        assert_eq!(plain.of(Kind::Terminal), Policy::default());
+        assert_eq!(plain.of(Kind::Task), Policy { idle_timeout: Limit::secs(3600), max_duration: day });
+        assert_eq!(plain.of(Kind::Runtime), Policy { idle_timeout: Limit::secs(1800), max_duration: Limit::None });
+        assert_eq!(Config::parse("[policy.task]\nidle = \"2m\"\n").expect_err("unknown").line, 2);
+        assert_eq!(Config::parse("[groups]\nbuilds = 2\n").expect("fine").groups.get("builds"), Some(&2));
     }
 
     #[test]

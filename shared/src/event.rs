@@ -5,7 +5,7 @@ use std::fmt;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use crate::id::{Seq, SessionId};
+use crate::id::{Seq, SessionId, ThreadId};
 
 /// Who caused it; said by the daemon, never by the caller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -46,7 +46,8 @@ pub struct Event {
     #[serde(default)]
     pub n: u64,
     pub session: SessionId,
-    /// The name its thread had when it was told.
+    pub thread: ThreadId,
+    /// Its thread's name.
     pub name: String,
     pub at: Timestamp,
     pub author: Author,
@@ -71,6 +72,8 @@ pub const RESERVED: &[(&str, &str)] = &[
     ("reset", "reset"),
     ("renamed", "rename"),
     ("task", "new --task"),
+    ("policy", "new --idle-timeout"),
+    ("test", "webhook test"),
     ("timeout", ""),
     ("attach", ""),
     ("detach", ""),

@@ -8,13 +8,27 @@ pub const MAX_DATA: usize = 64 << 10;
 /// A session's whole context.
 pub const MAX_CONTEXT: usize = 256 << 10;
 
-/// Refuses what is larger than `limit` bytes as JSON text.
-pub fn check_size(what: &str, value: &Value, limit: usize) -> Result<(), String> {
+/// Levels of nesting: everybody who reads it back, with what is around it, has room for twice as many.
+pub const MAX_DEPTH: usize = 60;
+
+/// Refuses what is larger than `limit` bytes as JSON text, or nested too deeply to be read back by everybody.
+pub fn check(what: &str, value: &Value, limit: usize) -> Result<(), String> {
+    if !is_shallow(value, MAX_DEPTH) {
+        return Err(format!("{what} is nested more than {MAX_DEPTH} levels deep: make it flatter"));
+    }
     let bytes = value.to_string().len();
     if bytes > limit {
         return Err(format!("{what} has {bytes} bytes as JSON, at most {limit} are kept: store it in a file and give its name"));
     }
     Ok(())
+}
+
+fn is_shallow(value: &Value, levels: usize) -> bool {
+    match value {
+        Value::Array(list) => levels > 0 && list.iter().all(|value| is_shallow(value, levels - 1)),
+        Value::Object(map) => levels > 0 && map.values().all(|value| is_shallow(value, levels - 1)),
+        _ => true,
+    }
 }
 
 /// A JSON object, or a sentence.
@@ -86,9 +100,12 @@ mod tests {
     #[test]
     fn what_is_too_large_or_no_object_gets_a_sentence() {
         let large = json!("x".repeat(MAX_DATA));
-        let sentence = check_size("the data", &large, MAX_DATA).expect_err("too large");
+        let sentence = check("the data", &large, MAX_DATA).expect_err("too large");
         assert!(sentence.contains("65538") && sentence.contains("65536"), "{sentence}");
-        assert!(check_size("the data", &json!("x".repeat(MAX_DATA - 2)), MAX_DATA).is_ok());
+        assert!(check("the data", &json!("x".repeat(MAX_DATA - 2)), MAX_DATA).is_ok());
+        let deep = (0..MAX_DEPTH).fold(json!(1), |inner, _| json!([inner]));
+        assert!(check("the data", &deep, MAX_DATA).is_ok());
+        assert!(check("the data", &json!([deep]), MAX_DATA).expect_err("too deep").contains("flatter"));
         assert!(object("the context", json!([1])).expect_err("a list").contains("a list"));
     }
 }

@@ -463,6 +463,9 @@ pub struct Resumption {
     pub resumable: bool,
     /// Why, or why not, and what to do.
     pub reason: String,
+    /// The session that was meant, if a fresh one had to take its place.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub previous: Option<Previous>,
 }
 
 /// All layers of a thread.

@@ -60,6 +60,9 @@ pub const ITERATIONS: &str = "iterations";
 pub const IDLE: &str = "idle";
 pub const DURATION: &str = "duration";
 
+/// Reason of a `failed` whose program is gone without having said how.
+pub const LOST: &str = "lost";
+
 /// The budget of a session when none is asked for.
 pub const DEFAULT_ITERATIONS: u64 = 50;
 
@@ -110,6 +113,11 @@ pub struct Session {
 }
 
 impl Session {
+    /// It ended because its program was lost.
+    pub fn is_lost(&self) -> bool {
+        self.status == Status::Failed && self.status_reason.as_deref() == Some(LOST)
+    }
+
     /// `completed (exit code 0)`
     pub fn in_words(&self) -> String {
         match &self.status_reason {

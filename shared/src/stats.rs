@@ -44,7 +44,7 @@ pub struct Cleaned {
     /// Audit lines that went, when asked for.
     pub audit: u64,
     /// More are left: ask again.
-    pub remaining: u64,
+    pub more: bool,
 }
 
 /// The line that stays of a session when its record goes.

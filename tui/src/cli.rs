@@ -208,7 +208,8 @@ pub struct NewArgs {
     /// Start nothing: only the record of a task
     #[arg(long, conflicts_with_all = ["argv", "size", "env"])]
     no_run: bool,
-    /// Wait for a free place in its group (`default` if none is named)
+    /// Wait for a free place in its group (`default` if none is named); should the daemon be replaced meanwhile, it starts
+    /// with the daemon's environment and what -e gives
     #[arg(long)]
     queue: bool,
     /// Count in this group; a full one makes it wait

@@ -18,6 +18,8 @@ const READ_BYTES: usize = 64 << 10;
 pub struct Client {
     stream: Stream,
     arrived: Vec<u8>,
+    /// No line ends in this much of what has arrived.
+    looked_through: usize,
     next_id: u64,
     /// Pushes that came while an answer was awaited.
     pushes: VecDeque<Push>,
@@ -38,7 +40,8 @@ impl Client {
     pub async fn connect(socket: &Path, first: Option<&Request>) -> io::Result<Result<Self, Failure>> {
         let stream = Stream::connect(socket.to_fs_name::<GenericFilePath>()?).await?;
         let hello = Hello { protocol: PROTOCOL, version: shared::VERSION.to_owned(), pid: std::process::id() };
-        let mut client = Self { stream, arrived: Vec::new(), next_id: 1, pushes: VecDeque::new(), daemon: hello.clone() };
+        let mut client =
+            Self { stream, arrived: Vec::new(), looked_through: 0, next_id: 1, pushes: VecDeque::new(), daemon: hello.clone() };
         let mut line = serde_json::to_vec(&HelloLine { hello })?;
         line.push(b'\n');
         if let Some(request) = first {
@@ -48,6 +51,10 @@ impl Client {
         }
         client.stream.write_all(&line).await?;
         let line = client.line().await?;
+        if line.starts_with(b"{\"push\"") {
+            // it is leaving, and says so instead of a hello
+            return Err(io::Error::new(io::ErrorKind::UnexpectedEof, "the daemon is stopping"));
+        }
         let Ok(HelloLine { hello }) = serde_json::from_slice::<HelloLine>(&line) else {
             return Ok(Err(Failure::new(Code::Version, "whatever listens there is not a sessions-tui daemon")));
         };
@@ -146,24 +153,36 @@ impl Client {
 
     async fn line(&mut self) -> io::Result<Vec<u8>> {
         loop {
-            if let Some(end) = self.arrived.iter().position(|byte| *byte == b'\n') {
-                return Ok(self.arrived.drain(..=end).collect());
+            if let Some(line) = self.take_line() {
+                return Ok(line);
             }
             self.read_more().await?;
         }
     }
 
+    /// The line at the beginning of what has arrived. What was looked through before is not looked at again: a list of a
+    /// hundred thousand sessions is one line.
+    fn take_line(&mut self) -> Option<Vec<u8>> {
+        let Some(end) = self.arrived[self.looked_through..].iter().position(|byte| *byte == b'\n') else {
+            self.looked_through = self.arrived.len();
+            return None;
+        };
+        let end = self.looked_through + end;
+        self.looked_through = 0;
+        Some(self.arrived.drain(..=end).collect())
+    }
+
     fn buffered(&mut self) -> io::Result<Option<Incoming>> {
         let Some(first) = self.arrived.first() else { return Ok(None) };
         if *first == b'{' {
-            let Some(end) = self.arrived.iter().position(|byte| *byte == b'\n') else { return Ok(None) };
-            let line: Vec<u8> = self.arrived.drain(..=end).collect();
+            let Some(line) = self.take_line() else { return Ok(None) };
             // pushes have their kind first; anything else with an id is an answer
             let incoming = if line.starts_with(b"{\"push\"") {
                 match serde_json::from_slice(&line) {
                     Ok(push) => Incoming::Push(push),
-                    // a newer daemon's push: not for us
-                    Err(_) => return self.buffered(),
+                    // a newer daemon's push: not for us. One that we know must not be missed
+                    Err(error) if error.to_string().starts_with("unknown variant") => return self.buffered(),
+                    Err(error) => return Err(error.into()),
                 }
             } else {
                 Incoming::Answer(serde_json::from_slice(&line)?)

@@ -36,10 +36,12 @@ pub fn status(context: &Context) -> Result<DaemonStatus, Failure> {
 
 /// Answers first: nobody can be told anything by a daemon that has stopped.
 pub async fn stop(context: &Context, caller: &Caller, id: u64, end_sessions: bool, restart: bool) -> Result<(), Failure> {
-    let live = context.registry.all();
-    let mut stopped = Stopped { going_on: live.len() as u32, ended: 0 };
+    let mut stopped = Stopped { going_on: context.registry.count() as u32, ended: 0 };
     if end_sessions {
-        stopped = Stopped { going_on: 0, ended: live.len() as u32 };
+        // the queue first: what waits there would take the places that become free
+        let cancelled = context.store.cancel_queue(caller.author).await?;
+        let live = context.registry.all();
+        stopped = Stopped { going_on: 0, ended: live.len() as u32 + cancelled };
         let mut endings = tokio::task::JoinSet::new();
         let sockets: Vec<_> = live.iter().map(|handle| context.paths.holder_socket(handle.id)).collect();
         let author = caller.author;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde_json::json;
 use shared::event::Event;
-use shared::id::{Seq, SessionId};
+use shared::id::{Seq, SessionId, ThreadId};
 use shared::message::{Answer, Failure, Push};
 use tokio::sync::broadcast::Receiver;
 use tokio::sync::broadcast::error::RecvError;
@@ -21,27 +21,37 @@ pub async fn events(
     follow: bool,
 ) -> Result<(), Failure> {
     let session = match name {
-        Some(name) => Some(context.store.find(name).await?),
+        Some(name) => Some(context.store.find(name).await?.session),
         None => None,
     };
     // subscribed before reading: whatever is announced meanwhile is in the database already
     let live = context.store.announcements();
     let mut last = since.unwrap_or(0);
-    loop {
-        let batch = context.store.events_after(session, last).await?;
-        let Some(newest) = batch.last().map(|event| event.seq) else { break };
-        for event in batch {
-            caller.outbox.line(&Push::Event(event));
-        }
-        last = newest;
-    }
+    tell_after(context, caller, session, &mut last).await?;
     caller.outbox.line(&Push::CaughtUp { seq: last });
     caller.outbox.line(&Answer::new(id, Ok(json!({"seq": last}))));
     if !follow {
         return Ok(());
     }
-    spawn_follower(context, caller, live, session, last);
+    let thread = match session {
+        Some(session) => Some(context.store.session(session).await?.thread),
+        None => None,
+    };
+    spawn_follower(context, caller, live, session.zip(thread), last);
     Ok(())
+}
+
+/// Everything after `last`, batch by batch: the next one is read when the client has taken the one before.
+async fn tell_after(context: &Context, caller: &Caller, session: Option<SessionId>, last: &mut Seq) -> Result<(), Failure> {
+    loop {
+        let batch = context.store.events_after(session, *last).await?;
+        let Some(newest) = batch.last().map(|event| event.seq) else { return Ok(()) };
+        for event in batch {
+            caller.outbox.line(&Push::Event(event));
+        }
+        *last = newest;
+        caller.outbox.drained().await;
+    }
 }
 
 /// Events from now on; gives the number of the last one before.
@@ -52,7 +62,7 @@ pub async fn watch(context: &Context, caller: &Arc<Caller>) -> Result<Seq, Failu
     Ok(last)
 }
 
-fn spawn_follower(context: &Context, caller: &Arc<Caller>, mut live: Receiver<Event>, session: Option<SessionId>, mut last: Seq) {
+fn spawn_follower(context: &Context, caller: &Arc<Caller>, mut live: Receiver<Event>, only: Option<(SessionId, ThreadId)>, mut last: Seq) {
     let (context, caller) = (Arc::clone(context), Arc::clone(caller));
     tokio::spawn(async move {
         loop {
@@ -61,16 +71,13 @@ fn spawn_follower(context: &Context, caller: &Arc<Caller>, mut live: Receiver<Ev
                 () = caller.outbox.closed() => return,
             };
             match announced {
+                Ok(event) if event.seq <= last || only.is_some_and(|(_, thread)| thread != event.thread) => {}
                 // an event is only the sign to look: the database has them all, in order
-                Ok(event) if event.seq <= last => {}
-                Ok(_) | Err(RecvError::Lagged(_)) => loop {
-                    let Ok(batch) = context.store.events_after(session, last).await else { return };
-                    let Some(newest) = batch.last().map(|event| event.seq) else { break };
-                    for event in batch {
-                        caller.outbox.line(&Push::Event(event));
+                Ok(_) | Err(RecvError::Lagged(_)) => {
+                    if tell_after(&context, &caller, only.map(|(session, _)| session), &mut last).await.is_err() {
+                        return;
                     }
-                    last = newest;
-                },
+                }
                 Err(RecvError::Closed) => return,
             }
         }

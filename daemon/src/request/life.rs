@@ -5,19 +5,16 @@ use shared::json::MAX_DATA;
 use shared::message::{Changed, Failure, Previous};
 use shared::session::Session;
 
-use super::session::MAX_BUDGET;
+use super::session::{MAX_BUDGET, end_runtime};
 use super::{find, find_to_use, with_live};
 use crate::context::Context;
-use crate::store::Asked;
-
-/// What a program gets to clean up when its thread is reset.
-const RESET_GRACE_MS: u32 = 2000;
+use crate::store::{Asked, EndAsked};
 
 pub async fn pause(context: &Context, name: String, reason: Option<String>, author: Author) -> Result<Changed, Failure> {
     check_text("the reason", reason.as_deref())?;
-    let session = find(context, name).await?;
+    let (session, previous) = find_to_use(context, name, author).await?;
     let paused = context.store.change_status(session.id, Asked::Pause { reason }, author).await?;
-    Ok(with_note(context, paused, None, "its program goes on: freezing it comes with a later version"))
+    Ok(with_note(context, paused, previous, "its program goes on: freezing it comes with a later version"))
 }
 
 pub async fn resume(context: &Context, name: String, max_iterations: Option<u64>, author: Author) -> Result<Changed, Failure> {
@@ -29,38 +26,44 @@ pub async fn resume(context: &Context, name: String, max_iterations: Option<u64>
         // the fresh one is active already
         return Ok(answer(context, session, previous));
     }
-    let resumed = context.store.change_status(session.id, Asked::Resume { max_iterations }, author).await?;
+    let resumed =
+        context.store.change_status(session.id, Asked::Resume { max_iterations, limits: context.config.groups.clone() }, author).await?;
     Ok(answer(context, resumed, None))
 }
 
 pub async fn complete(context: &Context, name: String, result: Option<String>, author: Author) -> Result<Changed, Failure> {
     check_text("the result", result.as_deref())?;
-    let session = find(context, name).await?;
+    let (session, previous) = find_to_use(context, name, author).await?;
     let completed = context.store.change_status(session.id, Asked::Complete { result }, author).await?;
     let note = format!("its program goes on: `sessions-tui kill {}` ends it", completed.name);
-    Ok(with_note(context, completed, None, &note))
+    Ok(with_note(context, completed, previous, &note))
 }
 
 pub async fn fail(context: &Context, name: String, error: String, author: Author) -> Result<Changed, Failure> {
+    if error.trim().is_empty() {
+        return Err(Failure::usage("--error is empty: say what went wrong"));
+    }
     check_text("the error", Some(&error))?;
-    let session = find(context, name).await?;
+    let (session, previous) = find_to_use(context, name, author).await?;
     let failed = context.store.change_status(session.id, Asked::Fail { error }, author).await?;
     let note = format!("its program goes on: `sessions-tui kill {}` ends it", failed.name);
-    Ok(with_note(context, failed, None, &note))
+    Ok(with_note(context, failed, previous, &note))
 }
 
 /// Ends the session and its program, then forgets folder and variables: in this order, so that whatever the program still
 /// does is forgotten too.
 pub async fn reset(context: &Context, name: String, author: Author) -> Result<Changed, Failure> {
     let session = find(context, name).await?;
-    if session.status.is_live() {
-        context.store.change_status(session.id, Asked::End { reason: "reset" }, author).await?;
-    }
-    if let Some(handle) = context.registry.get(session.id) {
-        handle.terminate(RESET_GRACE_MS, author).await;
+    if let EndAsked::Program(runtime) = context.store.ask_to_end(session.id, "reset", author).await? {
+        end_runtime(context, runtime, author).await?;
     }
     let session = context.store.forget_state(session.id, author).await?;
-    Ok(answer(context, session, None))
+    let mut changed = answer(context, session, None);
+    changed.note = Some(format!(
+        "the folder and variables of {0} are forgotten: its next session starts clean, in {1}",
+        changed.session.name, changed.session.workspace
+    ));
+    Ok(changed)
 }
 
 /// What was asked happened in the place of a session that was lost.
@@ -80,7 +83,7 @@ pub(super) fn answer(context: &Context, session: Session, previous: Option<Previ
 /// The note is only true while there is a program.
 pub(super) fn with_note(context: &Context, session: Session, previous: Option<Previous>, note: &str) -> Changed {
     let mut changed = answer(context, session, previous);
-    if changed.note.is_none() && context.registry.get(changed.session.id).is_some() {
+    if changed.note.is_none() && context.registry.of_session(changed.session.id).is_some() {
         changed.note = Some(note.to_owned());
     }
     changed

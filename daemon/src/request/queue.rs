@@ -20,7 +20,7 @@ pub async fn groups(context: &Context) -> Result<Vec<Group>, Failure> {
 pub async fn set(context: &Context, name: String, limit: u64) -> Result<Group, Failure> {
     check_name(&name)?;
     if limit > MAX_LIMIT {
-        return Err(Failure::usage(format!("a limit of {limit} is none: at most {MAX_LIMIT}")));
+        return Err(Failure::usage(format!("a limit of {limit} is too large: at most {MAX_LIMIT}")));
     }
     context.store.set_group(name.clone(), limit).await?;
     context.queue.look_again();

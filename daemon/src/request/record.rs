@@ -23,7 +23,7 @@ fn data(what: &str, value: Value) -> Result<Map<String, Value>, Failure> {
     if value.is_null() {
         return Ok(Map::new());
     }
-    json::check_size(what, &value, MAX_DATA).and_then(|()| json::object(what, value)).map_err(Failure::usage)
+    json::check(what, &value, MAX_DATA).and_then(|()| json::object(what, value)).map_err(Failure::usage)
 }
 
 pub async fn iterate(context: &Context, name: String, given: Value, author: Author) -> Result<Changed, Failure> {
@@ -44,7 +44,7 @@ pub async fn iterate(context: &Context, name: String, given: Value, author: Auth
 pub async fn tell(context: &Context, name: String, kind: String, given: Value, author: Author) -> Result<Changed, Failure> {
     check_type(&kind).map_err(Failure::usage)?;
     let given = if given.is_null() { json!({}) } else { given };
-    json::check_size("--data", &given, MAX_DATA).map_err(Failure::usage)?;
+    json::check("--data", &given, MAX_DATA).map_err(Failure::usage)?;
     let (session, previous) = find_to_use(context, name, author).await?;
     let session = context.store.tell_of(Fact::new(session.id, author, kind, given)).await?;
     Ok(answer(context, session, previous))
@@ -67,7 +67,7 @@ pub async fn tool_call(
             told[key] = value;
         }
     }
-    json::check_size("input and output together", &told, MAX_DATA).map_err(Failure::usage)?;
+    json::check("input and output together", &told, MAX_DATA).map_err(Failure::usage)?;
     let (session, previous) = find_to_use(context, name, author).await?;
     let session = context.store.tool_call(session.id, tool, told, author).await?;
     Ok(answer(context, session, previous))
@@ -81,7 +81,7 @@ pub async fn learn(context: &Context, name: String, text: String, file: Option<S
     if let Some(file) = file {
         told["file"] = json!(file);
     }
-    json::check_size("the text", &told, MAX_DATA).map_err(Failure::usage)?;
+    json::check("the text", &told, MAX_DATA).map_err(Failure::usage)?;
     let (session, previous) = find_to_use(context, name, author).await?;
     let session = context.store.tell_of(Fact::new(session.id, author, "learning", told)).await?;
     Ok(answer(context, session, previous))
@@ -90,12 +90,12 @@ pub async fn learn(context: &Context, name: String, text: String, file: Option<S
 /// Everything needed to go on, after what is given was merged in.
 pub async fn context(context: &Context, name: String, set: Value, metadata: Value, author: Author) -> Result<Resumption, Failure> {
     let (set, metadata) = (data("--set", set)?, data("--metadata", metadata)?);
-    let session = if set.is_empty() && metadata.is_empty() {
-        find(context, name).await?
+    let (session, previous) = if set.is_empty() && metadata.is_empty() {
+        (find(context, name).await?, None)
     } else {
-        let (session, _) = find_to_use(context, name, author).await?;
+        let (session, previous) = find_to_use(context, name, author).await?;
         context.store.merge(session.id, set, metadata, author).await?;
-        context.store.session(session.id).await?
+        (context.store.session(session.id).await?, previous)
     };
     let (resumable, reason) = lifecycle::resumable(&session);
     let cwd = context.store.terminals_of(session.id).await?.into_iter().next().map(|terminal| terminal.cwd);
@@ -117,5 +117,6 @@ pub async fn context(context: &Context, name: String, set: Value, metadata: Valu
         error: session.error,
         resumable,
         reason,
+        previous,
     })
 }

@@ -12,15 +12,15 @@ use shared::runtime::RuntimeState;
 use shared::session::{Session, Status};
 use shared::{json, name};
 
-use super::{find, find_live, with_live};
+use super::{find, with_handle, with_live};
 use crate::context::Context;
 use crate::holder::link::Link;
-use crate::launch::{self, Ready};
+use crate::launch::{self, ENDING_GRACE_MS, Ready};
 use crate::recording;
-use crate::store::{Asked, New, Opened, Program};
+use crate::store::{self, EndAsked, New, Opened, Program};
 
-/// What a program gets to clean up after a kill, before it is made to end.
-const KILL_GRACE_MS: u32 = 2000;
+/// How long a program that is being started, reached or ended is waited for.
+const ENDING_PATIENCE: Duration = Duration::from_secs(10);
 
 /// Beyond the grace, for what is left to be killed and reaped.
 const END_PATIENCE: Duration = Duration::from_secs(3);
@@ -59,34 +59,53 @@ pub async fn new(context: &Context, new: NewSession, author: Author) -> Result<C
         runtime,
         ..launch::plain(context, author)
     };
-    let opened = context.store.open_session(asked).await?;
+    let waits = asked.group.is_some() && asked.program.is_some();
+    if waits {
+        // before it can be anybody's turn
+        context.queue.remember(asked.session, new.environment.clone());
+    }
+    let (id, outcome) = (asked.session, open(context, asked).await);
+    if waits && !outcome.as_ref().is_ok_and(|opened| opened.session.status == Status::Queued) {
+        context.queue.environment_of(id);
+    }
+    let opened = outcome?;
     let session = take_over(context, &opened);
     if let Some(launch) = opened.launch
         && let Some(holder) = holder
     {
-        let name = session.name.clone();
-        let ready = Ready { runtime, session: session.id, name, launch, environment: new.environment, umask: new.umask, holder };
+        let (id, thread, name) = (session.id, session.thread, session.name.clone());
+        let ready = Ready { runtime, session: id, thread, name, launch, environment: new.environment, umask: new.umask, holder };
         if let Err(why) = launch::start(context, ready).await? {
             return Err(Failure::failed(format!("{why}; session {} is failed", session.name)));
         }
-    } else if session.status == Status::Queued {
-        context.queue.remember(session.id, new.environment);
     }
     Ok(Changed { session: with_live(context, session), note: opened.note, previous: opened.previous })
+}
+
+/// Opens or continues; a last program that is being ended is waited for.
+async fn open(context: &Context, asked: New) -> Result<Opened, Failure> {
+    let deadline = tokio::time::Instant::now() + ENDING_PATIENCE;
+    loop {
+        let changed = context.registry.changed();
+        match context.store.open_session(asked.clone()).await {
+            Err(store::Error::Ending { .. }) if tokio::time::timeout_at(deadline, changed).await.is_ok() => {}
+            outcome => return Ok(outcome?),
+        }
+    }
 }
 
 /// A fresh session in the place of one that was lost with the machine; its program is not started again by itself.
 pub async fn open_record(context: &Context, lost: SessionId, author: Author) -> Result<Opened, Failure> {
     let asked = New { name: Some(lost.to_string()), ..launch::plain(context, author) };
-    let mut opened = context.store.open_session(asked).await?;
+    let mut opened = open(context, asked).await?;
     opened.session = take_over(context, &opened);
     Ok(opened)
 }
 
 /// What the database now says, said in the registry and the log too.
 fn take_over(context: &Context, opened: &Opened) -> Session {
-    if let Some((_, before)) = opened.adopted {
-        context.registry.pass_on(before, opened.session.id);
+    if let Some(runtime) = opened.adopted {
+        context.registry.pass_on(runtime, opened.session.id);
     }
     if let Some(previous) = &opened.previous {
         context.log.warn(&format!(
@@ -102,7 +121,7 @@ fn given(what: &str, value: Value) -> Result<Map<String, Value>, Failure> {
     if value.is_null() {
         return Ok(Map::new());
     }
-    json::check_size(what, &value, json::MAX_CONTEXT).and_then(|()| json::object(what, value)).map_err(Failure::usage)
+    json::check(what, &value, json::MAX_DATA).and_then(|()| json::object(what, value)).map_err(Failure::usage)
 }
 
 /// What can be said before anything is stored.
@@ -133,6 +152,9 @@ fn check(new: &NewSession) -> Result<(), Failure> {
         return Err(Failure::usage(format!("--max-iterations must be between 1 and {MAX_BUDGET}")));
     }
     for (what, text) in [("task", &new.task), ("mode", &new.mode), ("user", &new.user), ("channel", &new.channel)] {
+        if text.as_ref().is_some_and(|text| text.trim().is_empty()) {
+            return Err(Failure::usage(format!("--{what} is empty: leave it out, or say something")));
+        }
         if text.as_ref().is_some_and(|text| text.len() > MAX_TEXT) {
             return Err(Failure::usage(format!("--{what} has more than {MAX_TEXT} bytes: put it into a file and name that")));
         }
@@ -159,7 +181,8 @@ fn check_folder(path: &str) -> Result<(), Failure> {
 
 pub async fn list(context: &Context, filter: Filter) -> Result<Vec<Session>, Failure> {
     let sessions = context.store.sessions(filter).await?;
-    Ok(sessions.iter().map(|session| with_live(context, session.clone())).collect())
+    let live = context.registry.by_session();
+    Ok(sessions.iter().map(|session| with_handle(session.clone(), live.get(&session.id))).collect())
 }
 
 pub async fn show(context: &Context, name: String) -> Result<Layers, Failure> {
@@ -171,7 +194,7 @@ pub async fn show(context: &Context, name: String) -> Result<Layers, Failure> {
         let dir = context.paths.recording(runtime.id);
         runtime.recording.bytes = recording::disk_bytes(&dir);
         runtime.recording.start = recording::segments(&dir).ok().and_then(|starts| starts.first().copied()).unwrap_or(0);
-        if let Some(handle) = context.registry.get(session.id).filter(|handle| handle.id == runtime.id) {
+        if let Some(handle) = context.registry.runtime(runtime.id) {
             runtime.state = RuntimeState::Running { pid: handle.facts.pid };
             runtime.holder_pid = Some(handle.facts.holder_pid);
             runtime.recording.end = handle.facts.end();
@@ -201,7 +224,7 @@ pub async fn rename(context: &Context, name: String, new: String, author: Author
     name::check(&new).map_err(Failure::usage)?;
     let session = find(context, name).await?;
     context.store.rename(session.id, new.clone(), author).await?;
-    if let Some(handle) = context.registry.get(session.id) {
+    if let Some(handle) = context.registry.of_thread(session.thread) {
         handle.renamed(new).await;
     }
     Ok(with_live(context, context.store.session(session.id).await?))
@@ -209,27 +232,44 @@ pub async fn rename(context: &Context, name: String, new: String, author: Author
 
 /// Ends the program, and with it the session. One without a program just ends, a queued one is cancelled.
 pub async fn kill(context: &Context, name: String, author: Author) -> Result<Session, Failure> {
-    let session = find(context, name.clone()).await?;
-    if context.registry.get(session.id).is_none() {
-        let has_program = session.runtime_state.as_ref().is_some_and(RuntimeState::is_live);
-        if session.status.is_live() && !has_program {
-            return Ok(context.store.change_status(session.id, Asked::End { reason: "killed" }, author).await?);
-        }
-        if session.status.has_ended()
-            && let Some(runtime) = session.runtime
-            && end_lingering(context, runtime).await
-        {
-            return Ok(session);
+    let session = find(context, name).await?;
+    match context.store.ask_to_end(session.id, "killed", author).await? {
+        EndAsked::Program(runtime) => end_runtime(context, runtime, author).await?,
+        EndAsked::Ended => {}
+        EndAsked::Nothing => {
+            let has_left_something = match session.runtime {
+                Some(runtime) => end_lingering(context, runtime).await,
+                None => false,
+            };
+            if !has_left_something {
+                return Err(Failure::new(Code::Status, format!("cannot kill: session {} is {}", session.name, session.in_words())));
+            }
         }
     }
-    let (session, handle) = find_live(context, name, "kill").await?;
-    handle.terminate(KILL_GRACE_MS, author).await;
     Ok(context.store.session(session.id).await?)
+}
+
+/// Ends a program of which that is stored already; one that is only being started, or reached, is waited for.
+pub async fn end_runtime(context: &Context, runtime: RuntimeId, author: Author) -> Result<(), Failure> {
+    let deadline = tokio::time::Instant::now() + ENDING_PATIENCE;
+    loop {
+        let changed = context.registry.changed();
+        if let Some(handle) = context.registry.runtime(runtime) {
+            handle.terminate(ENDING_GRACE_MS, author).await;
+            return Ok(());
+        }
+        if context.store.is_ending(runtime).await?.is_none() {
+            return Ok(());
+        }
+        if tokio::time::timeout_at(deadline, changed).await.is_err() {
+            return Err(Failure::failed("its holder does not answer: the program is ended as soon as it does"));
+        }
+    }
 }
 
 /// A program that has ended may have left processes behind, and its holder with them. Ends both; `false` if there is none.
 pub async fn end_lingering(context: &Context, runtime: RuntimeId) -> bool {
-    end_behind(&context.paths.holder_socket(runtime), KILL_GRACE_MS).await
+    end_behind(&context.paths.holder_socket(runtime), ENDING_GRACE_MS).await
 }
 
 /// Ends whatever is behind a holder's socket; `false` if there is nothing.
@@ -248,13 +288,6 @@ pub async fn end_behind(socket: &Path, grace_ms: u32) -> bool {
 /// Takes a thread away for good, recordings included. A live one has to be ended first.
 pub async fn remove(context: &Context, name: String) -> Result<Session, Failure> {
     let session = find(context, name).await?;
-    if session.status.is_live() || context.registry.get(session.id).is_some() {
-        let standing = if session.status.is_live() { session.in_words() } else { "still running".to_owned() };
-        return Err(Failure::new(
-            Code::Status,
-            format!("cannot remove: session {0} is {standing}; end it first with `sessions-tui kill {0}`", session.name),
-        ));
-    }
     let removed = context.store.remove(session.id).await?;
     for runtime in removed.runtimes {
         end_lingering(context, runtime).await;

@@ -11,7 +11,7 @@ use shared::runtime::RuntimeState;
 use shared::screen::Size;
 use shared::session::Session;
 
-use super::{Caller, find, find_live, find_to_use, session_runtime_dir};
+use super::{Caller, find, find_live, find_to_use, program_of, session_runtime_dir};
 use crate::context::Context;
 use crate::picture::{Picture, scrolled_away};
 use crate::poll::Source;
@@ -48,7 +48,7 @@ pub async fn attach(context: &Context, caller: &Arc<Caller>, id: u64, attach: At
         let attached = Attached { session: session.id, name: session.name.clone(), control, direct, ended };
         caller.outbox.line(&Answer::new(id, Ok(attached)));
     };
-    if let Some(handle) = context.registry.get(session.id) {
+    if let Some(handle) = program_of(context, &session) {
         // where the device cannot be opened (another namespace, another user) the client passes bytes on
         let terminal = attach.tty.as_ref().and_then(|name| tty::open(name).ok());
         respond(joins == Joins::InControl, terminal.is_some(), None);
@@ -207,7 +207,7 @@ pub async fn send(context: &Context, name: String, bytes: &str, author: Author) 
 
 pub async fn screen(context: &Context, name: String, scrollback: u32) -> Result<ScreenShot, Failure> {
     let session = find(context, name).await?;
-    match context.registry.get(session.id) {
+    match program_of(context, &session) {
         Some(handle) => {
             let (mut shot, at) = handle.shot().await?;
             // read here, not in the runtime's task: a long history must not hold up the session

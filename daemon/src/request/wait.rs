@@ -33,7 +33,7 @@ async fn until(context: &Context, session: &Session, condition: Condition) -> Re
     let live = match condition {
         // what is on a screen, or is not, can only be known once there is one
         Condition::Quiet { .. } | Condition::Text { .. } => until_started(context, session).await?,
-        Condition::Exit | Condition::Status { .. } => context.registry.get(session.id),
+        Condition::Exit | Condition::Status { .. } => context.registry.of_session(session.id),
     };
     match condition {
         Condition::Exit => {
@@ -95,16 +95,16 @@ async fn until_started(context: &Context, session: &Session) -> Result<Option<Ru
         until_status(context, session, |status| status != Status::Queued).await?;
     }
     loop {
-        let inserted = context.registry.inserted();
+        let changed = context.registry.changed();
         let present = context.store.session(session.id).await?;
-        let found = context.registry.get(session.id);
+        let found = context.registry.of_session(session.id);
         let is_starting = matches!(present.runtime_state, Some(RuntimeState::Starting));
         if found.is_some() || present.status.has_ended() || !is_starting {
             return Ok(found);
         }
         // stored, but not there yet: it is being started, or its holder is being reached
         tokio::select! {
-            () = inserted => {}
+            () = changed => {}
             _ = until_status(context, session, Status::has_ended) => {}
         }
     }

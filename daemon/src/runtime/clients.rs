@@ -11,6 +11,7 @@ use tokio::time::Instant;
 
 use super::{ClientId, FRAME, JOIN_PATIENCE, Joins, MAX_BACKLOG, Runtime};
 use crate::attachment::Outbox;
+use crate::context::Stop;
 use crate::store::Fact;
 
 /// Ends any unfinished sequence on the way to a terminal, then takes it back from whatever modes a program left it in.
@@ -151,7 +152,7 @@ impl Runtime {
         if self.control == Some(id) {
             return;
         }
-        self.facts.set_controlled(true);
+        self.set_controlled(true);
         if let Some(before) = self.control.replace(id) {
             self.drop_input_of(before);
             self.observe(before);
@@ -168,6 +169,19 @@ impl Runtime {
             // the paint comes when the recording says that the size has changed
             self.order_size(window).await;
         }
+    }
+
+    /// Kept for the next daemon too: nothing expires for somebody who is on the way back. One that is stopping itself says
+    /// nothing, since it is not the client who left.
+    fn set_controlled(&self, is_controlled: bool) {
+        self.facts.set_controlled(is_controlled);
+        if *self.context.stop.borrow() != Stop::No {
+            return;
+        }
+        let (store, id) = (self.context.store.clone(), self.id);
+        tokio::spawn(async move {
+            let _ = store.controlled(id, is_controlled).await;
+        });
     }
 
     /// Asks for a size. The one we know is what the recording said last; another may be on its way.
@@ -340,7 +354,7 @@ impl Runtime {
         if self.control == Some(id) {
             self.drop_input_of(id);
             self.control = None;
-            self.facts.set_controlled(false);
+            self.set_controlled(false);
             // the last one who was able to type gets control back
             if let Some(next) = self.clients.iter().rev().find(|client| !client.read_only).map(|client| client.id) {
                 self.give_control(next).await;

@@ -387,6 +387,7 @@ impl Runtime {
                 self.check_waiters().await;
             }
             Ask::Terminate { grace_ms, author } => {
+                self.look_at_folder();
                 self.terminating = Some(author);
                 let _ = self.link.terminate(grace_ms).await;
             }
@@ -513,7 +514,7 @@ impl Runtime {
             }
         }
         self.picture.store();
-        self.context.registry.remove(self.facts.session());
+        self.context.registry.remove(self.id);
         self.dismiss(ended.push()).await;
         for typed in std::mem::take(&mut self.input) {
             if let Some(taken) = typed.taken {

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use shared::config::Prefix;
 use shared::event::Author;
-use shared::id::{Offset, RuntimeId, SessionId};
+use shared::id::{Offset, RuntimeId, SessionId, ThreadId};
 use shared::message::{Failure, ScreenShot};
 use shared::screen::Size;
 use tokio::sync::{mpsc, oneshot, watch};
@@ -25,6 +25,8 @@ pub struct Facts {
     last_activity: AtomicI64,
     last_steady: AtomicI64,
     is_controlled: AtomicBool,
+    /// Whoever had control when the last daemon ended has until then to come back.
+    held_until: AtomicI64,
     clients: AtomicU32,
     size: AtomicU32,
     end: AtomicU64,
@@ -41,6 +43,7 @@ impl Facts {
             last_activity: AtomicI64::new(0),
             last_steady: AtomicI64::new(0),
             is_controlled: AtomicBool::new(false),
+            held_until: AtomicI64::new(0),
             clients: AtomicU32::new(0),
             size: AtomicU32::new(0),
             end: AtomicU64::new(greeting.end),
@@ -78,9 +81,19 @@ impl Facts {
         self.is_controlled.store(is_controlled, Ordering::Relaxed);
     }
 
-    /// Somebody is attached who may type.
+    /// Somebody is attached who may type, or was when the last daemon ended and may be on the way back.
     pub fn is_controlled(&self) -> bool {
-        self.is_controlled.load(Ordering::Relaxed)
+        self.is_controlled.load(Ordering::Relaxed) || self.held_until().is_some()
+    }
+
+    pub fn hold_until(&self, at: Steady) {
+        self.held_until.store(at, Ordering::Relaxed);
+    }
+
+    /// Until when it is held for somebody who is not there, if it is.
+    pub fn held_until(&self) -> Option<Steady> {
+        let at = self.held_until.load(Ordering::Relaxed);
+        (!self.is_controlled.load(Ordering::Relaxed) && at > self.clock.now()).then_some(at)
     }
 
     pub fn last_activity(&self) -> Option<jiff::Timestamp> {
@@ -125,6 +138,7 @@ impl Facts {
 #[derive(Clone)]
 pub struct RuntimeHandle {
     pub id: RuntimeId,
+    pub thread: ThreadId,
     pub facts: Arc<Facts>,
     asks: mpsc::Sender<Ask>,
     ended: watch::Receiver<Option<Ended>>,
@@ -134,12 +148,13 @@ pub struct RuntimeHandle {
 impl RuntimeHandle {
     pub(super) fn new(
         id: RuntimeId,
+        thread: ThreadId,
         asks: mpsc::Sender<Ask>,
         facts: Arc<Facts>,
         ended: watch::Receiver<Option<Ended>>,
         activity: watch::Receiver<u64>,
     ) -> Self {
-        Self { id, facts, asks, ended, activity }
+        Self { id, thread, facts, asks, ended, activity }
     }
 
     async fn ask<T>(&self, make: impl FnOnce(oneshot::Sender<T>) -> Ask) -> Result<T, Failure> {

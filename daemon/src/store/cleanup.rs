@@ -1,7 +1,7 @@
 //! Cleaning up: which sessions ended long ago, taking them away, and the audit line that stays of each.
 
 use rusqlite::types::Value as Sql;
-use rusqlite::{Connection, Row, params, params_from_iter};
+use rusqlite::{Connection, OptionalExtension, Row, params, params_from_iter};
 use shared::filter::Filter;
 use shared::id::{RuntimeId, SessionId, ThreadId};
 use shared::session::Status;
@@ -61,7 +61,7 @@ impl StoreHandle {
     pub async fn remove_old(&self, sessions: Vec<SessionId>, keep_audit: bool) -> Result<u64> {
         self.write(Durability::Power, move |change| {
             let now = micros(jiff::Timestamp::now());
-            let mut gone = 0;
+            let mut gone = 0u64;
             for session in sessions {
                 let id = session.to_string();
                 if keep_audit {
@@ -75,9 +75,20 @@ impl StoreHandle {
                         )?
                         .execute(params![id, now])?;
                 }
-                gone += change.sql.prepare_cached("DELETE FROM sessions WHERE id = ?1 AND ended_at IS NOT NULL")?.execute([id])?;
+                let thread: Option<String> = change
+                    .sql
+                    .prepare_cached("DELETE FROM sessions WHERE id = ?1 AND ended_at IS NOT NULL RETURNING thread_id")?
+                    .query_row([id], |row| row.get(0))
+                    .optional()?;
+                let Some(thread) = thread else { continue };
+                gone += 1;
+                // a thread without any session can be neither seen nor used, only be in the way of its name
+                change
+                    .sql
+                    .prepare_cached("DELETE FROM threads WHERE id = ?1 AND NOT EXISTS (SELECT 1 FROM sessions WHERE thread_id = ?1)")?
+                    .execute([thread])?;
             }
-            Ok(gone as u64)
+            Ok(gone)
         })
         .await
     }
@@ -131,17 +142,23 @@ fn clauses(old: &Old, status: &str) -> (String, Vec<Sql>) {
     (clauses, values)
 }
 
-/// An audit line knows less than a session did: only what it knows can be asked of it.
+/// An audit line knows less than a session did: where more is asked, none is meant.
 fn audit_clauses(old: &Old) -> (String, Vec<Sql>) {
-    let mut values = vec![Sql::Integer(micros(old.ended_before))];
-    let mut clauses = "ended_at < ?1".to_owned();
-    for (column, value) in [("thread", &old.filter.thread), ("workspace", &old.filter.workspace)] {
+    let Filter { statuses, thread, workspace, created_after, created_before, user, channel, mode, group, text, .. } = &old.filter;
+    if [user, channel, mode, group, text].into_iter().any(Option::is_some) {
+        return ("FALSE".to_owned(), Vec::new());
+    }
+    let known = Filter { statuses: statuses.clone(), created_after: *created_after, created_before: *created_before, ..Filter::default() };
+    let (clauses, mut values) = conditions(&known);
+    let mut clauses = clauses.replace("sessions.created_at", "created_at");
+    for (clause, value) in [("thread =", thread), ("workspace =", workspace)] {
         if let Some(value) = value {
             values.push(Sql::Text(value.clone()));
-            clauses = format!("{clauses} AND {column} = ?{}", values.len());
+            clauses = format!("{clauses} AND {clause} ?{}", values.len());
         }
     }
-    (clauses, values)
+    values.push(Sql::Integer(micros(old.ended_before)));
+    (format!("{clauses} AND ended_at < ?{}", values.len()), values)
 }
 
 fn runtimes_of(connection: &Connection, session: SessionId) -> Result<Vec<RuntimeId>> {

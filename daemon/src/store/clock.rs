@@ -10,8 +10,9 @@ pub fn steady_clock(connection: &Connection, boot: &str) -> Result<Clock> {
     let kept = remembered(connection, "clock")?.map(|text| parse::<(String, i64)>("clock", &text)).transpose()?;
     let kept = kept.map(|(boot, offset)| Kept { boot, offset });
     let latest: Steady = connection.query_row(
-        "SELECT coalesce(max(max(coalesce(active_since, 0), coalesce(idle_since, 0))), 0) FROM sessions
-         WHERE status IN ('queued', 'active', 'paused')",
+        "SELECT max(coalesce((SELECT max(max(coalesce(active_since, 0), coalesce(idle_since, 0))) FROM sessions
+                WHERE status IN ('queued', 'active', 'paused')), 0),
+            coalesce((SELECT max(queued_at) FROM deliveries WHERE state = 'pending'), 0))",
         [],
         |row| row.get(0),
     )?;

@@ -2,7 +2,7 @@
 
 use rusqlite::{Connection, OptionalExtension, Row, params};
 use shared::event::{Author, Event};
-use shared::id::{Seq, SessionId};
+use shared::id::{Seq, SessionId, ThreadId};
 
 use super::{Change, Durability, Fact, Result, StoreHandle, broken, micros, timestamp};
 
@@ -40,23 +40,31 @@ impl StoreHandle {
     }
 }
 
-/// Each session's events are read by its own index and merged: asking for all of them in order would sort them anew for
-/// every batch, and following the order of all events would pass over those of everybody else.
+/// Each session's events are read by its own index, those with the earliest first: asking for all of them in order would sort
+/// them anew for every batch, and following the order of all events would pass over those of everybody else.
 fn of_thread(connection: &Connection, session: SessionId, since: Seq) -> Result<Vec<Event>> {
-    let sessions: Vec<String> = connection
-        .prepare_cached("SELECT id FROM sessions WHERE thread_id = (SELECT thread_id FROM sessions WHERE id = ?1)")?
-        .query_map([session.to_string()], |row| row.get(0))?
+    let mut heads: Vec<(Seq, String)> = connection
+        .prepare_cached(
+            "SELECT (SELECT min(seq) FROM events WHERE session_id = sessions.id AND seq > ?2) AS head, id FROM sessions
+             WHERE thread_id = (SELECT thread_id FROM sessions WHERE id = ?1) AND head IS NOT NULL",
+        )?
+        .query_map(params![session.to_string(), since], |row| Ok((row.get(0)?, row.get(1)?)))?
         .collect::<rusqlite::Result<_>>()?;
-    let mut events = Vec::new();
-    for id in sessions {
+    heads.sort_unstable();
+    let mut events: Vec<Event> = Vec::new();
+    for (head, id) in heads {
+        // a full batch that ends before this one begins needs nothing of it
+        if events.len() >= BATCH as usize && events[BATCH as usize - 1].seq < head {
+            break;
+        }
         events.extend(query(
             connection,
             "INDEXED BY events_by_session WHERE session_id = ?3 AND seq > ?1 ORDER BY seq LIMIT ?2",
             params![since, BATCH, id],
         )?);
+        events.sort_unstable_by_key(|event| event.seq);
+        events.truncate(BATCH as usize);
     }
-    events.sort_unstable_by_key(|event| event.seq);
-    events.truncate(BATCH as usize);
     Ok(events)
 }
 
@@ -64,7 +72,8 @@ fn query(connection: &Connection, filter: &str, params: &[&dyn rusqlite::ToSql])
     // the name is looked up row by row, so that the order of the events is the order of the index
     let sql = format!(
         "SELECT seq, session_id,
-            (SELECT name FROM threads WHERE id = (SELECT thread_id FROM sessions WHERE id = session_id)), at, author, type, data, n
+            (SELECT name FROM threads WHERE id = (SELECT thread_id FROM sessions WHERE id = session_id)), at, author, type, data, n,
+            (SELECT thread_id FROM sessions WHERE id = session_id)
          FROM events {filter}"
     );
     let mut statement = connection.prepare_cached(&sql)?;
@@ -80,7 +89,9 @@ fn read(row: &Row<'_>) -> Result<Event> {
     let session: String = row.get(1)?;
     let author: String = row.get(4)?;
     let data: String = row.get(6)?;
+    let thread: String = row.get(8)?;
     Ok(Event {
+        thread: ThreadId::parse(&thread).ok_or_else(|| broken("thread id", &thread))?,
         seq: row.get(0)?,
         n: row.get::<_, i64>(7)? as u64,
         session: SessionId::parse(&session).ok_or_else(|| broken("session id", &session))?,
@@ -97,25 +108,25 @@ impl Change<'_> {
     pub(super) fn tell(&mut self, fact: Fact) -> Result<()> {
         let at = jiff::Timestamp::now();
         let session = fact.session.to_string();
-        let told: Option<(i64, String)> = if fact.author == Author::Daemon {
+        let told: Option<(i64, String, String)> = if fact.author == Author::Daemon {
             self.sql
                 .prepare_cached(
                     "UPDATE sessions SET event_count = event_count + 1 WHERE id = ?1
-                     RETURNING event_count, (SELECT name FROM threads WHERE id = thread_id)",
+                     RETURNING event_count, (SELECT name FROM threads WHERE id = thread_id), thread_id",
                 )?
-                .query_row([&session], |row| Ok((row.get(0)?, row.get(1)?)))
+                .query_row([&session], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))
                 .optional()?
         } else {
             self.sql
                 .prepare_cached(
                     "UPDATE sessions SET event_count = event_count + 1, last_activity_at = max(last_activity_at, ?2), idle_since = ?3
-                     WHERE id = ?1 RETURNING event_count, (SELECT name FROM threads WHERE id = thread_id)",
+                     WHERE id = ?1 RETURNING event_count, (SELECT name FROM threads WHERE id = thread_id), thread_id",
                 )?
-                .query_row(params![session, micros(at), self.clock.now()], |row| Ok((row.get(0)?, row.get(1)?)))
+                .query_row(params![session, micros(at), self.clock.now()], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))
                 .optional()?
         };
         // the session was removed meanwhile: there is nobody left to tell of
-        let Some((n, name)) = told else { return Err(super::Error::Gone) };
+        let Some((n, name, thread)) = told else { return Err(super::Error::Gone) };
         self.sql
             .prepare_cached("INSERT INTO events (session_id, at, author, type, data, n) VALUES (?1, ?2, ?3, ?4, ?5, ?6)")?
             .execute(params![session, micros(at), fact.author.as_str(), fact.kind, fact.data.to_string(), n])?;
@@ -123,6 +134,7 @@ impl Change<'_> {
             seq: self.sql.last_insert_rowid(),
             n: n as u64,
             session: fact.session,
+            thread: ThreadId::parse(&thread).ok_or_else(|| broken("thread id", &thread))?,
             name,
             at,
             author: fact.author,

@@ -1,9 +1,11 @@
 //! Changes of a session's status: each is judged and made in one transaction, with the event that tells of it.
 
+use std::collections::BTreeMap;
+
 use rusqlite::{OptionalExtension, params};
 use serde_json::{Value, json};
 use shared::event::Author;
-use shared::id::SessionId;
+use shared::id::{RuntimeId, SessionId};
 use shared::session::{ITERATIONS, Session, Status};
 
 use super::session::load;
@@ -18,8 +20,10 @@ pub enum Asked {
     Pause {
         reason: Option<String>,
     },
+    /// `limits` are those of groups, as the settings have them.
     Resume {
         max_iterations: Option<u64>,
+        limits: BTreeMap<String, u64>,
     },
     Complete {
         result: Option<String>,
@@ -27,10 +31,21 @@ pub enum Asked {
     Fail {
         error: String,
     },
-    /// Ends a live session, whatever it is doing, as failed for this reason; a queued one is cancelled.
-    End {
-        reason: &'static str,
-    },
+}
+
+/// What asking for an end came to.
+pub enum EndAsked {
+    /// This program is to be ended, and the session with it.
+    Program(RuntimeId),
+    Ended,
+    /// It had ended before, and has no program.
+    Nothing,
+}
+
+/// A session that has expired, and its program, which is to be ended.
+pub struct Expired {
+    pub reason: &'static str,
+    pub runtime: Option<RuntimeId>,
 }
 
 /// What a step does to the row beside the status.
@@ -92,17 +107,68 @@ impl StoreHandle {
         Ok(session)
     }
 
-    /// Ends a session whose policy says so; `false` if something happened to it meanwhile.
-    pub async fn expire(&self, session: SessionId, facts: policy::Facts) -> Result<bool> {
+    /// Ends a session whose policy says so, by what is true at that moment. Gives its program, which is to be ended too; `None`
+    /// if something happened to it meanwhile.
+    pub async fn expire(
+        &self,
+        session: SessionId,
+        present: impl FnOnce(policy::Facts) -> policy::Facts + Send + 'static,
+    ) -> Result<Option<Expired>> {
         self.write(Durability::Power, move |change| {
-            let Some(stored) = change.policed(session)? else { return Ok(false) };
-            let facts = policy::Facts { idle_since: stored.idle_since.max(facts.idle_since), is_controlled: facts.is_controlled, ..stored };
-            let Verdict::Expired(reason) = policy::judge(&facts, change.clock.now()) else { return Ok(false) };
+            let Some(stored) = change.policed(session)? else { return Ok(None) };
+            let facts = present(stored);
+            let Verdict::Expired(reason) = policy::judge(&facts, change.clock.now()) else { return Ok(None) };
             let standing = change.standing(session)?;
             change.step(session, &standing, Step::TimeOut, &Words { reason: Some(reason), ..Words::default() })?;
             let told = json!({"reason": reason, "policy": facts.policy});
             change.tell(Fact::new(session, Author::Daemon, "timeout", told))?;
-            Ok(true)
+            Ok(Some(Expired { reason, runtime: change.end_program(session, "timeout")? }))
+        })
+        .await
+    }
+
+    /// Decides that a session is to end for this reason. One with a program ends when that has: it is given, and stays decided
+    /// whatever happens to the daemon. A queued session is cancelled, one without a program ends at once.
+    pub async fn ask_to_end(&self, session: SessionId, reason: &'static str, author: Author) -> Result<EndAsked> {
+        self.write(Durability::Power, move |change| {
+            let standing = change.standing(session)?;
+            if standing.status != Status::Queued
+                && let Some(runtime) = change.end_program(session, reason)?
+            {
+                return Ok(EndAsked::Program(runtime));
+            }
+            if standing.status.has_ended() {
+                return Ok(EndAsked::Nothing);
+            }
+            change.end(session, standing, reason, author)?;
+            Ok(EndAsked::Ended)
+        })
+        .await
+    }
+
+    /// Cancels everything that waits in the queue.
+    pub async fn cancel_queue(&self, author: Author) -> Result<u32> {
+        self.write(Durability::Power, move |change| {
+            let ids: Vec<String> = change
+                .sql
+                .prepare("SELECT id FROM sessions WHERE status = 'queued'")?
+                .query_map([], |row| row.get(0))?
+                .collect::<rusqlite::Result<_>>()?;
+            for id in &ids {
+                let session = SessionId::parse(id).ok_or_else(|| broken("session id", id))?;
+                let standing = change.standing(session)?;
+                change.end(session, standing, "cancelled", author)?;
+            }
+            Ok(ids.len() as u32)
+        })
+        .await
+    }
+
+    /// Whether a runtime has not ended, and is to end.
+    pub async fn is_ending(&self, runtime: RuntimeId) -> Result<Option<bool>> {
+        self.read(move |connection| {
+            let sql = "SELECT ending IS NOT NULL FROM runtimes WHERE id = ?1 AND is_live";
+            Ok(connection.prepare_cached(sql)?.query_row([runtime.to_string()], |row| row.get(0)).optional()?)
         })
         .await
     }
@@ -208,7 +274,7 @@ impl Change<'_> {
                 self.step(session, &standing, Step::Pause, &Words { reason: reason.as_deref(), ..Words::default() })?;
                 self.tell(Fact::new(session, author, "pause", json!({"reason": reason})))
             }
-            Asked::Resume { max_iterations } => {
+            Asked::Resume { max_iterations, limits } => {
                 let step = if max_iterations.is_some() { Step::ResumeWithBudget } else { Step::Resume };
                 self.allow(&standing, step)?;
                 if let Some(budget) = max_iterations {
@@ -221,7 +287,10 @@ impl Change<'_> {
                     self.sql
                         .execute("UPDATE sessions SET max_iterations = ?1 WHERE id = ?2", params![*budget as i64, session.to_string()])?;
                 }
-                self.refuse_if_followed(session, &standing.name)?;
+                if standing.status.has_ended() {
+                    self.refuse_if_followed(session, &standing)?;
+                    self.refuse_if_crowded(session, limits)?;
+                }
                 self.step(session, &standing, step, &Words::default())?;
                 let mut data = json!({"from": standing.status});
                 if let Some(budget) = max_iterations {
@@ -238,8 +307,22 @@ impl Change<'_> {
                 self.step(session, &standing, Step::Fail, &Words { error: Some(error), ..Words::default() })?;
                 self.tell(Fact::new(session, author, "error", json!({"error": error})))
             }
-            Asked::End { reason } => self.end(session, standing, reason, author),
         }
+    }
+
+    /// Decides that the program of a session's thread is to end; gives it if there is one.
+    fn end_program(&mut self, session: SessionId, reason: &str) -> Result<Option<RuntimeId>> {
+        let found: Option<String> = self
+            .sql
+            .query_row(
+                "UPDATE runtimes SET ending = coalesce(ending, ?2) WHERE is_live AND terminal_id IN
+                    (SELECT id FROM terminals WHERE kind = 'terminal'
+                        AND thread_id = (SELECT thread_id FROM sessions WHERE id = ?1)) RETURNING id",
+                params![session.to_string(), reason],
+                |row| row.get(0),
+            )
+            .optional()?;
+        found.map(|text| RuntimeId::parse(&text).ok_or_else(|| broken("runtime id", &text))).transpose()
     }
 
     fn end(&mut self, session: SessionId, standing: Standing, reason: &'static str, author: Author) -> Result<()> {
@@ -287,19 +370,19 @@ impl Change<'_> {
         self.step(session, &standing, Step::Start, &Words::default())
     }
 
-    /// An ended session comes back only while nothing has taken its place.
-    fn refuse_if_followed(&self, session: SessionId, name: &str) -> Result<()> {
-        let other: Option<String> = self
+    /// An ended session comes back only while nothing has taken its place on its thread or in its group.
+    fn refuse_if_followed(&self, session: SessionId, standing: &Standing) -> Result<()> {
+        let later: Option<String> = self
             .sql
             .query_row(
-                "SELECT id FROM sessions WHERE thread_id = (SELECT thread_id FROM sessions WHERE id = ?1) AND id <> ?1
-                 AND status IN ('queued', 'active', 'paused')",
+                "SELECT later.id FROM sessions JOIN sessions AS later ON later.thread_id = sessions.thread_id
+                 WHERE sessions.id = ?1 AND (later.created_at, later.id) > (sessions.created_at, sessions.id) LIMIT 1",
                 [session.to_string()],
                 |row| row.get(0),
             )
             .optional()?;
-        match other {
-            Some(other) => Err(Error::Refused(format!("cannot resume: session {other} of thread {name} has taken its place"))),
+        match later {
+            Some(later) => Err(Error::Refused(format!("cannot resume: session {later} of {} has taken its place", standing.name))),
             None => Ok(()),
         }
     }

@@ -23,6 +23,7 @@ use super::{Change, Durability, Error, Fact, Result, StoreHandle, broken, json a
 const DEFAULT_SIZE: Size = Size { cols: 80, rows: 24 };
 
 /// Everything that is asked of a new session, checked as far as can be without looking at the thread.
+#[derive(Clone)]
 pub struct New {
     /// A thread's name, or the id of one of its sessions.
     pub name: Option<String>,
@@ -48,6 +49,8 @@ pub struct New {
     pub limits: BTreeMap<String, u64>,
     pub lease: LeaseId,
     pub author: Author,
+    /// Its id, if a session is opened.
+    pub session: SessionId,
     /// Chosen by whoever starts or found the holder.
     pub runtime: RuntimeId,
     /// Whether a folder is still there.
@@ -55,6 +58,7 @@ pub struct New {
 }
 
 /// What is to run.
+#[derive(Clone)]
 pub struct Program {
     pub argv: Vec<String>,
     /// The user named it, so that not starting it needs a word.
@@ -69,7 +73,7 @@ pub struct Opened {
     /// Stored, and now to be started.
     pub launch: Option<Launch>,
     /// A program that was still running is the new session's now.
-    pub adopted: Option<(RuntimeId, SessionId)>,
+    pub adopted: Option<RuntimeId>,
     pub note: Option<String>,
     pub previous: Option<Previous>,
 }
@@ -77,7 +81,7 @@ pub struct Opened {
 /// What is asked of the terminal's program in the end.
 enum Start {
     Now(Launch),
-    GoesOn(RuntimeId, SessionId),
+    GoesOn(RuntimeId),
     No,
 }
 
@@ -142,7 +146,7 @@ impl Change<'_> {
                         other => other,
                     })?;
                     let is_lost = matches!(session.runtime_state, Some(RuntimeState::Lost { reason: LostReason::MachineRestarted, .. }));
-                    if session.status.has_ended() && is_lost {
+                    if session.is_lost() && is_lost {
                         previous = Some(previous_of(&session));
                     }
                     Some(session.name)
@@ -219,6 +223,7 @@ impl Change<'_> {
             _ => Start::No,
         };
         let named = new.program.as_ref().filter(|program| program.is_named);
+        let adopted = if let Start::GoesOn(runtime) = start { Some(runtime) } else { None };
         let launch = match start {
             Start::Now(launch) => {
                 self.tell(Fact::new(session, new.author, "start", json!({"command": launch.argv, "workspace": launch.cwd})))?;
@@ -228,19 +233,33 @@ impl Change<'_> {
                 if let Some(program) = named {
                     let command = text::shell_words(&program.argv);
                     note = Some(match status {
-                        Status::Active => format!("session {} has a program already: it goes on, {command} was not started", thread.name),
-                        _ => format!("session {} is {status}: {command} was not started", thread.name),
+                        Status::Active => format!(
+                            "{0} has a program already: it goes on, {command} was not started; `sessions-tui kill {0}` ends it",
+                            thread.name
+                        ),
+                        Status::Paused => {
+                            format!("{0} is paused: {command} was not started; `sessions-tui resume {0}` goes on", thread.name)
+                        }
+                        _ => format!("{} is {status}: {command} was not started", thread.name),
                     });
+                } else if status == Status::Paused {
+                    note = Some(format!("{0} is paused: `sessions-tui resume {0}` goes on", thread.name));
                 }
                 None
             }
         };
-        Ok(Opened { session: load(&self.sql, session)?, launch, adopted: None, note, previous: None })
+        Ok(Opened { session: load(&self.sql, session)?, launch, adopted, note, previous: None })
     }
 
     fn next_session(&mut self, new: &New, thread: &Thread) -> Result<Opened> {
-        let now = micros(jiff::Timestamp::now());
-        let session = SessionId::new();
+        let session = new.session;
+        // later than any before it, whatever was done to the clock: which one is the latest is decided by this
+        let latest: Option<i64> = self.sql.query_row(
+            "SELECT max(created_at) FROM sessions WHERE thread_id = ?1 OR (group_name = ?2 AND status = 'queued')",
+            params![thread.id.to_string(), new.group],
+            |row| row.get(0),
+        )?;
+        let now = micros(jiff::Timestamp::now()).max(latest.unwrap_or(0) + 1);
         let kind = if new.task.is_some() { Kind::Task } else { Kind::Terminal };
         let policy = with_wishes(new.defaults.of(kind), new);
         let must_wait = match &new.group {
@@ -278,13 +297,16 @@ impl Change<'_> {
                 data = json!({"command": launch.argv, "workspace": launch.cwd, "task": new.task});
                 opened.launch = Some(launch);
             }
-            Start::GoesOn(runtime, before) => {
+            Start::GoesOn(runtime) => {
                 data["continues"] = json!(runtime);
-                opened.adopted = Some((runtime, before));
+                opened.adopted = Some(runtime);
                 let named = new.program.as_ref().filter(|program| program.is_named);
                 opened.note = named.map(|program| {
                     let command = text::shell_words(&program.argv);
-                    format!("the program of {}'s last session still runs: it goes on, {command} was not started", thread.name)
+                    format!(
+                        "the program of {0}'s last session still runs: it goes on, {command} was not started; `sessions-tui kill {0}` ends it",
+                        thread.name
+                    )
                 });
             }
             Start::No => {}
@@ -308,19 +330,8 @@ impl Change<'_> {
 
     /// Stores the launch, unless the terminal's program still runs or none is wanted.
     fn start(&mut self, new: &New, thread: &Thread, session: SessionId) -> Result<Start> {
-        let running: Option<(String, String)> = self
-            .sql
-            .query_row(
-                "SELECT runtimes.id, session_id FROM runtimes JOIN terminals ON terminals.id = terminal_id
-                 WHERE is_live AND thread_id = ?1 AND kind = ?2",
-                params![thread.id.to_string(), TerminalKind::Terminal.as_str()],
-                |row| Ok((row.get(0)?, row.get(1)?)),
-            )
-            .optional()?;
-        if let Some((runtime, before)) = running {
-            self.sql.execute("UPDATE runtimes SET session_id = ?1 WHERE id = ?2", params![session.to_string(), runtime])?;
-            let runtime = RuntimeId::parse(&runtime).ok_or_else(|| broken("runtime id", &runtime))?;
-            return Ok(Start::GoesOn(runtime, SessionId::parse(&before).ok_or_else(|| broken("session id", &before))?));
+        if let Some(runtime) = self.take_over_program(thread.id, &thread.name, session)? {
+            return Ok(Start::GoesOn(runtime));
         }
         let Some(program) = &new.program else {
             self.store_terminal(thread, new.lease)?;
@@ -329,6 +340,26 @@ impl Change<'_> {
         let launch = self.launch_of(new, program, thread)?;
         self.store_launch(thread.id, session, new.runtime, &launch, new.lease)?;
         Ok(Start::Now(launch))
+    }
+
+    /// The thread's program that is still there belongs to this session from now on; one that is being ended does not.
+    pub(super) fn take_over_program(&mut self, thread: ThreadId, name: &str, session: SessionId) -> Result<Option<RuntimeId>> {
+        let running: Option<(String, bool)> = self
+            .sql
+            .query_row(
+                "SELECT runtimes.id, ending IS NOT NULL FROM runtimes JOIN terminals ON terminals.id = terminal_id
+                 WHERE is_live AND thread_id = ?1 AND kind = ?2",
+                params![thread.to_string(), TerminalKind::Terminal.as_str()],
+                |row| Ok((row.get(0)?, row.get(1)?)),
+            )
+            .optional()?;
+        let Some((id, is_ending)) = running else { return Ok(None) };
+        let runtime = RuntimeId::parse(&id).ok_or_else(|| broken("runtime id", &id))?;
+        if is_ending {
+            return Err(Error::Ending { name: name.to_owned(), runtime });
+        }
+        self.sql.execute("UPDATE runtimes SET session_id = ?1 WHERE id = ?2", params![session.to_string(), id])?;
+        Ok(Some(runtime))
     }
 
     /// The program with the folder and variables its terminal was left with, where nothing else is asked for.
@@ -369,6 +400,7 @@ impl Change<'_> {
 
     /// A record without a program has a place to work in too.
     fn store_terminal(&mut self, thread: &Thread, lease: LeaseId) -> Result<()> {
+        self.keep_lease(lease)?;
         self.sql.execute(
             "INSERT INTO terminals (id, thread_id, kind, cwd, cols, rows, lease_id) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)
              ON CONFLICT (thread_id, kind) DO NOTHING",
@@ -395,6 +427,7 @@ impl Change<'_> {
         lease: LeaseId,
     ) -> Result<()> {
         let kind = TerminalKind::Terminal.as_str();
+        self.keep_lease(lease)?;
         self.sql.execute(
             "INSERT INTO terminals (id, thread_id, kind, cwd, env_delta, cols, rows, lease_id) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)
              ON CONFLICT (thread_id, kind) DO UPDATE SET cwd = ?4, env_delta = ?5, cols = ?6, rows = ?7,

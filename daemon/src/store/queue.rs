@@ -8,7 +8,7 @@ use serde_json::json;
 use shared::event::Author;
 use shared::id::{LeaseId, RuntimeId, SessionId};
 use shared::runtime::{Launch, LostReason, RuntimeState};
-use shared::session::Session;
+use shared::session::{Session, Status};
 use shared::stats::{Group, LimitSource};
 
 use super::session::load;
@@ -24,22 +24,34 @@ pub struct QueuedLaunch {
     pub umask: Option<u32>,
 }
 
+/// Whose turn it was, and what came of it.
+pub struct Promotion {
+    pub session: SessionId,
+    pub outcome: Result<Option<Promoted>>,
+}
+
 /// A session whose turn has come.
 pub struct Promoted {
     pub session: Session,
+    /// The thread's last program still runs, and is this session's now.
+    pub adopted: Option<RuntimeId>,
     /// Stored, and now to be started; none for a record alone.
     pub launch: Option<(RuntimeId, QueuedLaunch)>,
 }
 
 impl StoreHandle {
-    /// Starts whatever has a free place, in order.
-    pub async fn promote(&self, limits: BTreeMap<String, u64>, lease: LeaseId) -> Result<Vec<Promoted>> {
+    /// Gives the next free place to whoever waits longest for it, these left aside; `None` when nobody has one.
+    pub async fn promote(&self, limits: BTreeMap<String, u64>, lease: LeaseId, aside: Vec<SessionId>) -> Result<Option<Promotion>> {
         // looked at first without writing: most of the time nobody waits
         let waits = self.read(|connection| Ok(!waiting_groups(connection)?.is_empty())).await?;
         if !waits {
-            return Ok(Vec::new());
+            return Ok(None);
         }
-        self.write(Durability::Power, move |change| change.promote(&limits, lease)).await
+        let next = self.read(move |connection| next_in_line(connection, &limits, &aside)).await?;
+        let Some(session) = next else { return Ok(None) };
+        // each in a transaction of its own: what cannot be started holds up nobody else
+        let outcome = self.write(Durability::Power, move |change| change.promote(session, lease)).await;
+        Ok(Some(Promotion { session, outcome }))
     }
 
     /// The daemon died when it was about to start this one: a new launch takes the place of the one that never ran.
@@ -61,7 +73,7 @@ impl StoreHandle {
             let loaded = load(&change.sql, session)?;
             let runtime = RuntimeId::new();
             change.store_launch(loaded.thread, session, runtime, &queued.launch, lease)?;
-            Ok(Some(Promoted { session: load(&change.sql, session)?, launch: Some((runtime, queued)) }))
+            Ok(Some(Promoted { session: load(&change.sql, session)?, adopted: None, launch: Some((runtime, queued)) }))
         })
         .await
     }
@@ -140,6 +152,22 @@ fn standing(connection: &Connection, group: &str) -> Result<(u64, u64)> {
 }
 
 impl Change<'_> {
+    /// Refuses what would be one too many in a group: an ended session that wants to go on.
+    pub(super) fn refuse_if_crowded(&self, session: SessionId, limits: &BTreeMap<String, u64>) -> Result<()> {
+        let group: Option<String> =
+            self.sql.query_row("SELECT group_name FROM sessions WHERE id = ?1", [session.to_string()], |row| row.get(0))?;
+        let Some(group) = group else { return Ok(()) };
+        let (limit, _) = limit_of(&self.sql, &group, limits)?;
+        let (running, _) = standing(&self.sql, &group)?;
+        if running >= limit {
+            return Err(Error::Refused(format!(
+                "cannot resume: group {group} is full ({running} of {limit}); wait for a place, or `sessions-tui group set {group} --limit {}`",
+                limit + 1
+            )));
+        }
+        Ok(())
+    }
+
     /// Whether a newcomer has to wait: no place is free, or others wait already.
     pub(super) fn is_full(&self, group: &str, limits: &BTreeMap<String, u64>) -> Result<bool> {
         let (limit, _) = limit_of(&self.sql, group, limits)?;
@@ -147,44 +175,55 @@ impl Change<'_> {
         Ok(queued > 0 || running >= limit)
     }
 
-    fn promote(&mut self, limits: &BTreeMap<String, u64>, lease: LeaseId) -> Result<Vec<Promoted>> {
-        let mut promoted = Vec::new();
-        for group in waiting_groups(&self.sql)? {
-            let (limit, _) = limit_of(&self.sql, &group, limits)?;
-            let (running, _) = standing(&self.sql, &group)?;
-            let free = limit.saturating_sub(running);
-            let next: Vec<(String, Option<String>)> = self
-                .sql
-                .prepare_cached(
-                    "SELECT id, queued_launch FROM sessions WHERE group_name = ?1 AND status = 'queued'
-                     ORDER BY created_at, id LIMIT ?2",
-                )?
-                .query_map(params![group, free as i64], |row| Ok((row.get(0)?, row.get(1)?)))?
-                .collect::<rusqlite::Result<_>>()?;
-            for (id, launch) in next {
-                let session = SessionId::parse(&id).ok_or_else(|| broken("session id", &id))?;
-                let launch: Option<QueuedLaunch> = launch.map(|text| parse("launch", &text)).transpose()?;
-                promoted.push(self.promote_one(session, launch, &group, lease)?);
-            }
+    /// `None` if it does not wait any more.
+    fn promote(&mut self, session: SessionId, lease: LeaseId) -> Result<Option<Promoted>> {
+        let waiting = load(&self.sql, session)?;
+        if waiting.status != Status::Queued {
+            return Ok(None);
         }
-        Ok(promoted)
-    }
-
-    fn promote_one(&mut self, session: SessionId, queued: Option<QueuedLaunch>, group: &str, lease: LeaseId) -> Result<Promoted> {
+        let queued: Option<String> =
+            self.sql.query_row("SELECT queued_launch FROM sessions WHERE id = ?1", [session.to_string()], |row| row.get(0))?;
+        let queued: Option<QueuedLaunch> = queued.map(|text| parse("launch", &text)).transpose()?;
+        let adopted = self.take_over_program(waiting.thread, &waiting.name, session)?;
         self.start_queued(session)?;
-        let loaded = load(&self.sql, session)?;
-        let mut data = json!({"group": group, "task": loaded.task, "workspace": loaded.workspace});
-        let launch = match queued {
-            Some(queued) => {
+        let mut data = json!({"group": waiting.group, "task": waiting.task, "workspace": waiting.workspace});
+        let launch = match (adopted, queued) {
+            (Some(runtime), _) => {
+                data["continues"] = json!(runtime);
+                None
+            }
+            (None, Some(queued)) => {
                 let runtime = RuntimeId::new();
                 data["command"] = json!(queued.launch.argv);
                 data["workspace"] = json!(queued.launch.cwd);
-                self.store_launch(loaded.thread, session, runtime, &queued.launch, lease)?;
+                self.store_launch(waiting.thread, session, runtime, &queued.launch, lease)?;
                 Some((runtime, queued))
             }
-            None => None,
+            (None, None) => None,
         };
         self.tell(Fact::new(session, Author::Daemon, "start", data))?;
-        Ok(Promoted { session: load(&self.sql, session)?, launch })
+        Ok(Some(Promoted { session: load(&self.sql, session)?, adopted, launch }))
     }
+}
+
+/// The one that waits longest in any group with a free place.
+fn next_in_line(connection: &Connection, limits: &BTreeMap<String, u64>, aside: &[SessionId]) -> Result<Option<SessionId>> {
+    for group in waiting_groups(connection)? {
+        let (limit, _) = limit_of(connection, &group, limits)?;
+        let (running, _) = standing(connection, &group)?;
+        if running >= limit {
+            continue;
+        }
+        let mut statement = connection
+            .prepare_cached("SELECT id FROM sessions WHERE group_name = ?1 AND status = 'queued' ORDER BY created_at, id LIMIT ?2")?;
+        let mut rows = statement.query(params![group, aside.len() as i64 + 1])?;
+        while let Some(row) = rows.next()? {
+            let id: String = row.get(0)?;
+            let session = SessionId::parse(&id).ok_or_else(|| broken("session id", &id))?;
+            if !aside.contains(&session) {
+                return Ok(Some(session));
+            }
+        }
+    }
+    Ok(None)
 }

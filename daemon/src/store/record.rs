@@ -4,7 +4,7 @@ use rusqlite::params;
 use serde_json::{Map, Value, json};
 use shared::event::Author;
 use shared::id::SessionId;
-use shared::json::{self, MAX_CONTEXT};
+use shared::json::{self, MAX_CONTEXT, MAX_DATA};
 use shared::session::Session;
 
 use super::session::load;
@@ -68,6 +68,7 @@ impl Change<'_> {
         if !metadata.is_empty() {
             told["metadata"] = Value::Object(metadata.clone());
         }
+        json::check("context and metadata together", &told, MAX_DATA).map_err(Error::Usage)?;
         json::merge(&mut before, context);
         json::merge(&mut about, metadata);
         self.store_documents(session, &before, &about)?;
@@ -84,7 +85,7 @@ impl Change<'_> {
         check_metadata(metadata).map_err(Error::Usage)?;
         let (context, metadata) = (Value::Object(context.clone()), Value::Object(metadata.clone()));
         for (what, value) in [("the context", &context), ("the metadata", &metadata)] {
-            json::check_size(what, value, MAX_CONTEXT).map_err(Error::Usage)?;
+            json::check(what, value, MAX_CONTEXT).map_err(Error::Usage)?;
         }
         let tokens = |key: &str| metadata["tokens"][key].as_u64().map(|count| count as i64);
         self.sql
@@ -106,10 +107,13 @@ impl Change<'_> {
     }
 }
 
+/// What every reader of JSON can count exactly; sums of many of them are far from any limit.
+const MAX_COUNT: u64 = 1 << 53;
+
 /// Keys with a meaning have the form that goes with it; all others are the caller's own.
 fn check_metadata(metadata: &Map<String, Value>) -> std::result::Result<(), String> {
     let words = |value: &Value| value.as_array().is_some_and(|list| list.iter().all(Value::is_string));
-    let count = |value: &Value| value.as_u64().is_some_and(|count| i64::try_from(count).is_ok());
+    let count = |value: &Value| value.as_u64().is_some_and(|count| count <= MAX_COUNT);
     for (key, value) in metadata {
         let (is_fine, form) = match key.as_str() {
             "model" => (value.is_string(), "a text"),

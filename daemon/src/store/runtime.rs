@@ -21,6 +21,8 @@ pub struct LiveRuntime {
     pub created_at: jiff::Timestamp,
     /// The folder its program was in, as far as known.
     pub cwd: String,
+    /// A client had control when the last daemon ended.
+    pub is_controlled: bool,
 }
 
 /// The times that belong to an end.
@@ -31,14 +33,32 @@ pub struct EndingAt {
 }
 
 impl StoreHandle {
-    pub async fn runtime_is_running(&self, runtime: RuntimeId, pid: u32, holder_pid: u32) -> Result<()> {
+    /// Gives whether it is to be ended again: that may have been decided while it was being started.
+    pub async fn runtime_is_running(&self, runtime: RuntimeId, pid: u32, holder_pid: u32) -> Result<bool> {
         let state = RuntimeState::Running { pid };
         self.write(Durability::Process, move |change| {
-            change.sql.prepare_cached("UPDATE runtimes SET state = ?1, holder_pid = ?2 WHERE id = ?3 AND is_live")?.execute(params![
-                json(&state)?,
-                holder_pid,
-                runtime.to_string()
-            ])?;
+            let ending: Option<Option<String>> = change
+                .sql
+                .prepare_cached("UPDATE runtimes SET state = ?1, holder_pid = ?2 WHERE id = ?3 AND is_live RETURNING ending")?
+                .query_row(params![json(&state)?, holder_pid, runtime.to_string()], |row| row.get(0))
+                .optional()?;
+            // what it was queued with has been used
+            change
+                .sql
+                .prepare_cached("UPDATE sessions SET queued_launch = NULL WHERE id = (SELECT session_id FROM runtimes WHERE id = ?1) AND queued_launch IS NOT NULL")?
+                .execute([runtime.to_string()])?;
+            Ok(ending.flatten().is_some())
+        })
+        .await
+    }
+
+    /// A client has control of it now, or nobody has.
+    pub async fn controlled(&self, runtime: RuntimeId, is_controlled: bool) -> Result<()> {
+        self.write(Durability::Process, move |change| {
+            change
+                .sql
+                .prepare_cached("UPDATE runtimes SET is_controlled = ?1 WHERE id = ?2 AND is_live")?
+                .execute(params![is_controlled, runtime.to_string()])?;
             Ok(())
         })
         .await
@@ -47,17 +67,19 @@ impl StoreHandle {
     /// The runtime is over, and the session it belongs to by then, if that has not ended before.
     pub async fn runtime_has_ended(&self, runtime: RuntimeId, end: End, ending_at: EndingAt, recorded_bytes: u64) -> Result<()> {
         self.write(Durability::Power, move |change| {
-            let session: Option<String> = change
+            let row: Option<(String, Option<String>)> = change
                 .sql
-                .query_row("SELECT session_id FROM runtimes WHERE id = ?1 AND is_live", [runtime.to_string()], |row| row.get(0))
+                .query_row("SELECT session_id, ending FROM runtimes WHERE id = ?1 AND is_live", [runtime.to_string()], |row| {
+                    Ok((row.get(0)?, row.get(1)?))
+                })
                 .optional()?;
             // told before, or removed meanwhile
-            let Some(session) = session else { return Ok(()) };
+            let Some((session, why)) = row else { return Ok(()) };
             let session = SessionId::parse(&session).ok_or_else(|| broken("session id", &session))?;
-            let mut settled = lifecycle::settle(&end, session, ending_at.now);
+            let mut settled = lifecycle::settle(&end, session, ending_at.now, why.as_deref());
             settled.ending.last_activity_at = ending_at.last_activity;
             change.sql.execute(
-                "UPDATE runtimes SET state = ?1, is_live = 0, recorded_bytes = ?2 WHERE id = ?3",
+                "UPDATE runtimes SET state = ?1, is_live = 0, is_controlled = 0, recorded_bytes = ?2 WHERE id = ?3",
                 params![json(&settled.state)?, recorded_bytes as i64, runtime.to_string()],
             )?;
             if let Some(exit) = settled.exit {
@@ -98,8 +120,8 @@ impl StoreHandle {
     pub async fn live_runtimes(&self) -> Result<Vec<LiveRuntime>> {
         self.read(|connection| {
             let mut statement = connection.prepare(
-                "SELECT runtimes.id, session_id, sessions.thread_id, name, state, last_activity_at, holder_pid, runtimes.created_at, cwd
-                 FROM runtimes JOIN terminals ON terminals.id = terminal_id JOIN sessions ON sessions.id = session_id JOIN threads ON threads.id = sessions.thread_id WHERE is_live",
+                "SELECT runtimes.id, session_id, sessions.thread_id, name, state, last_activity_at, holder_pid, runtimes.created_at, cwd, is_controlled
+                 FROM runtimes LEFT JOIN terminals ON terminals.id = terminal_id JOIN sessions ON sessions.id = session_id JOIN threads ON threads.id = sessions.thread_id WHERE is_live",
             )?;
             let mut rows = statement.query([])?;
             let mut live = Vec::new();
@@ -115,7 +137,9 @@ impl StoreHandle {
                     last_activity_at: timestamp(row.get(5)?),
                     holder_pid: row.get(6)?,
                     created_at: timestamp(row.get(7)?),
-                    cwd: row.get(8)?,
+                    // a terminal whose row is missing is made again when it is used
+                    cwd: row.get::<_, Option<String>>(8)?.unwrap_or_default(),
+                    is_controlled: row.get(9)?,
                 });
             }
             Ok(live)

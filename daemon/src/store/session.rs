@@ -137,7 +137,8 @@ pub(super) fn conditions(filter: &Filter) -> (String, Vec<Sql>) {
 }
 
 /// The plain list: what lives, and what ended within a day; of each thread the latest.
-const PRESENT: &str = "(status IN ('queued', 'active', 'paused') OR ended_at > ?1)
+const PRESENT: &str = "id IN (SELECT id FROM sessions WHERE status IN ('queued', 'active', 'paused')
+        UNION SELECT id FROM sessions WHERE ended_at > ?1)
     AND NOT EXISTS (SELECT 1 FROM sessions AS later WHERE later.thread_id = sessions.thread_id
         AND (later.created_at, later.id) > (sessions.created_at, sessions.id))";
 

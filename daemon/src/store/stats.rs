@@ -25,7 +25,7 @@ fn stats(connection: &Connection, filter: &Filter) -> Result<(Stats, Vec<Runtime
     // one pass by status and mode gives everything but the percentile
     let mut statement = connection.prepare_cached(&format!(
         "SELECT status, mode, count(*), sum(iterations), count(ended_at), sum(ended_at - coalesce(started_at, created_at)),
-            sum(cost), sum(tokens_prompt), sum(tokens_completion), sum(tokens_total)
+            total(cost), total(tokens_prompt), total(tokens_completion), total(tokens_total)
          FROM sessions WHERE {clauses} GROUP BY status, mode"
     ))?;
     let mut rows = statement.query(params_from_iter(values.iter()))?;
@@ -43,11 +43,12 @@ fn stats(connection: &Connection, filter: &Filter) -> Result<(Stats, Vec<Runtime
             completed += over;
         }
         duration += row.get::<_, Option<i64>>(5)?.unwrap_or(0);
-        stats.cost += row.get::<_, Option<f64>>(6)?.unwrap_or(0.0);
-        let tokens = Tokens { prompt: number(row, 7)?, completion: number(row, 8)?, total: number(row, 9)? };
-        stats.tokens.prompt += tokens.prompt;
-        stats.tokens.completion += tokens.completion;
-        stats.tokens.total += tokens.total;
+        stats.cost += row.get::<_, f64>(6)?;
+        let tokens = |column: usize| row.get::<_, f64>(column).map(|sum| sum as u64);
+        let tokens = Tokens { prompt: tokens(7)?, completion: tokens(8)?, total: tokens(9)? };
+        stats.tokens.prompt = stats.tokens.prompt.saturating_add(tokens.prompt);
+        stats.tokens.completion = stats.tokens.completion.saturating_add(tokens.completion);
+        stats.tokens.total = stats.tokens.total.saturating_add(tokens.total);
         *stats.by_status.entry(status).or_default() += count;
         *stats.by_mode.entry(mode.unwrap_or_else(|| "none".to_owned())).or_default() += count;
     }

@@ -15,9 +15,16 @@ use super::{Change, Durability, Error, Fact, Removed, Result, StoreHandle, broke
 /// How many candidates an ambiguous prefix shows.
 const CANDIDATES: usize = 5;
 
+/// The session that a word means.
+pub struct Found {
+    pub session: SessionId,
+    /// It was named by its own id, not by its thread.
+    pub by_id: bool,
+}
+
 impl StoreHandle {
     /// The latest session of the thread a user means: exact name, exact id, or an unambiguous prefix of either.
-    pub async fn find(&self, word: String) -> std::result::Result<SessionId, Failure> {
+    pub async fn find(&self, word: String) -> std::result::Result<Found, Failure> {
         self.read(move |connection| Ok(find(connection, &word)?)).await.map_err(|error| Failure::failed(error.to_string()))?
     }
 
@@ -47,8 +54,26 @@ impl StoreHandle {
     /// Takes the thread of this session away, with all its sessions, terminals, runtimes and events.
     pub async fn remove(&self, session: SessionId) -> Result<Removed> {
         self.write(Durability::Power, move |change| {
-            let thread: String =
-                change.sql.query_row("SELECT thread_id FROM sessions WHERE id = ?1", [session.to_string()], |row| row.get(0))?;
+            let (thread, name): (String, String) = change.sql.query_row(
+                "SELECT thread_id, name FROM sessions JOIN threads ON threads.id = thread_id WHERE sessions.id = ?1",
+                [session.to_string()],
+                |row| Ok((row.get(0)?, row.get(1)?)),
+            )?;
+            let standing: Option<String> = change
+                .sql
+                .query_row(
+                    "SELECT status FROM sessions WHERE thread_id = ?1 AND status IN ('queued', 'active', 'paused') UNION ALL
+                     SELECT 'still running' FROM runtimes JOIN terminals ON terminals.id = terminal_id WHERE is_live AND thread_id = ?1
+                     LIMIT 1",
+                    [&thread],
+                    |row| row.get(0),
+                )
+                .optional()?;
+            if let Some(standing) = standing {
+                return Err(Error::Refused(format!(
+                    "cannot remove: session {name} is {standing}; end it first with `sessions-tui kill {name}`"
+                )));
+            }
             let runtimes = {
                 let mut statement = change
                     .sql
@@ -143,8 +168,14 @@ impl StoreHandle {
                 Some(text) => LeaseId::parse(&text).ok_or_else(|| broken("lease id", &text))?,
                 None => {
                     // its row may have gone missing: terminals still say which one they are on
-                    let missing: Option<String> =
-                        change.sql.query_row("SELECT lease_id FROM terminals LIMIT 1", [], |row| row.get(0)).optional()?;
+                    let missing: Option<String> = change
+                        .sql
+                        .query_row(
+                            "SELECT lease_id FROM terminals UNION ALL SELECT lease_id FROM instances WHERE gone_at IS NULL LIMIT 1",
+                            [],
+                            |row| row.get(0),
+                        )
+                        .optional()?;
                     let lease = missing.as_deref().and_then(LeaseId::parse).unwrap_or_else(LeaseId::new);
                     change.sql.execute(
                         "INSERT INTO leases (id, provider, created_at) VALUES (?1, 'local', ?2)",
@@ -201,7 +232,7 @@ impl StoreHandle {
 /// A prefix match without LIKE, whose wildcards a name may contain.
 const PREFIX: &str = "substr({}, 1, length(?1)) = ?1";
 
-fn find(connection: &Connection, word: &str) -> rusqlite::Result<std::result::Result<SessionId, Failure>> {
+fn find(connection: &Connection, word: &str) -> rusqlite::Result<std::result::Result<Found, Failure>> {
     let not_found = || {
         Failure::new(
             Code::NotFound,
@@ -216,13 +247,13 @@ fn find(connection: &Connection, word: &str) -> rusqlite::Result<std::result::Re
         connection.prepare_cached("SELECT id FROM threads WHERE name = ?1")?.query_row([word], |row| row.get(0)).optional()?;
     if let Some(thread) = exact {
         let id: Option<String> = connection.prepare_cached(latest)?.query_row([&thread], |row| row.get(0)).optional()?;
-        return Ok(id.as_deref().and_then(SessionId::parse).ok_or_else(not_found));
+        return Ok(id.as_deref().and_then(SessionId::parse).map(|session| Found { session, by_id: false }).ok_or_else(not_found));
     }
     if let Some(id) = SessionId::parse(word) {
         let exists: bool = connection
             .prepare_cached("SELECT EXISTS (SELECT 1 FROM sessions WHERE id = ?1)")?
             .query_row([id.to_string()], |row| row.get(0))?;
-        return Ok(if exists { Ok(id) } else { Err(not_found()) });
+        return Ok(if exists { Ok(Found { session: id, by_id: true }) } else { Err(not_found()) });
     }
     let sql = format!(
         "SELECT name, id FROM threads WHERE {} UNION
@@ -239,7 +270,8 @@ fn find(connection: &Connection, word: &str) -> rusqlite::Result<std::result::Re
         [(_, id)] => {
             // the id of a thread, or of a session
             let session: Option<String> = connection.prepare_cached(latest)?.query_row([id], |row| row.get(0)).optional()?;
-            Ok(SessionId::parse(session.as_deref().unwrap_or(id)).ok_or_else(not_found))
+            let by_id = session.is_none();
+            Ok(SessionId::parse(session.as_deref().unwrap_or(id)).map(|session| Found { session, by_id }).ok_or_else(not_found))
         }
         many => {
             let mut names: Vec<&str> = many.iter().take(CANDIDATES).map(|(name, _)| name.as_str()).collect();
@@ -270,13 +302,17 @@ impl Change<'_> {
             .optional()?;
         if let Some((terminal, launch)) = lost {
             let launch: shared::runtime::Launch = super::parse("launch", &launch)?;
-            let found: Option<String> =
-                self.sql.query_row("SELECT id FROM leases WHERE provider = 'local'", [], |row| row.get(0)).optional()?;
-            let lease = found.unwrap_or_else(|| LeaseId::new().to_string());
-            self.sql.execute(
-                "INSERT INTO leases (id, provider, created_at) VALUES (?1, 'local', ?2) ON CONFLICT (id) DO NOTHING",
-                params![lease, now],
-            )?;
+            // the instance still says which lease was the local one
+            let found: Option<String> = self
+                .sql
+                .query_row(
+                    "SELECT id FROM leases WHERE provider = 'local' UNION ALL SELECT lease_id FROM instances WHERE gone_at IS NULL LIMIT 1",
+                    [],
+                    |row| row.get(0),
+                )
+                .optional()?;
+            let lease = found.as_deref().and_then(LeaseId::parse).unwrap_or_else(LeaseId::new);
+            self.keep_lease(lease)?;
             self.sql.execute(
                 "INSERT INTO terminals (id, thread_id, kind, cwd, env_delta, cols, rows, lease_id) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)
                  ON CONFLICT (thread_id, kind) DO NOTHING",
@@ -288,7 +324,7 @@ impl Change<'_> {
                     super::json(&launch.env_delta)?,
                     launch.size.cols,
                     launch.size.rows,
-                    lease
+                    lease.to_string()
                 ],
             )?;
         }
@@ -297,6 +333,14 @@ impl Change<'_> {
              WHERE thread_id = ?1 AND lease_id NOT IN (SELECT id FROM leases)",
             params![key, now],
         )?;
+        Ok(())
+    }
+
+    /// The lease on this machine is there, whatever happened to its row.
+    pub(super) fn keep_lease(&mut self, lease: LeaseId) -> Result<()> {
+        self.sql
+            .prepare_cached("INSERT INTO leases (id, provider, created_at) VALUES (?1, 'local', ?2) ON CONFLICT (id) DO NOTHING")?
+            .execute(params![lease.to_string(), micros(jiff::Timestamp::now())])?;
         Ok(())
     }
 

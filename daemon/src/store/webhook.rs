@@ -2,6 +2,7 @@
 //! given up; how that went stays a while longer. The only SQL about them; sends nothing.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use rusqlite::{Connection, OptionalExtension, Row, params};
 use shared::event::Event;
@@ -15,7 +16,7 @@ use crate::clock::Steady;
 use crate::webhook::body::{Body, Subject};
 use crate::webhook::send::Message;
 
-/// Waiting deliveries per endpoint: days of events, and still only some megabytes.
+/// Waiting deliveries per endpoint: days of events; usually some megabytes, at worst 64 KiB each.
 const MAX_PENDING: i64 = 10_000;
 
 /// Deliveries per endpoint whose outcome is kept: for looking back, not for ever.
@@ -74,6 +75,7 @@ impl StoreHandle {
     }
 
     pub async fn add_webhook(&self, new: NewWebhook) -> Result<Webhook> {
+        self.has_webhooks.store(true, Ordering::Relaxed);
         self.write(Durability::Power, move |change| {
             let id = WebhookId::new();
             change.sql.execute(

@@ -25,7 +25,7 @@ pub struct FilterArgs {
     /// Only from this channel
     #[arg(long)]
     channel: Option<String>,
-    /// Only sessions of this name
+    /// Only sessions of this name, also earlier ones
     #[arg(long, value_name = "NAME")]
     thread: Option<String>,
     /// Only in this folder

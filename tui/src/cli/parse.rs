@@ -50,6 +50,13 @@ pub fn moment(text: &str) -> Result<Timestamp, String> {
     })
 }
 
+pub fn days(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(days) if (0.0..=36_500.0).contains(&days) => Ok(days),
+        _ => Err(format!("{text:?} is no number of days: write --older-than 30")),
+    }
+}
+
 pub fn order(text: &str) -> Result<Order, String> {
     Ok(match text {
         "newest-last" => Order::NewestLast,

@@ -106,7 +106,13 @@ pub async fn perform(paths: &Paths, command: RecordCommand) -> Result<(), Failur
         RecordCommand::Context { name, set, metadata, json } => {
             let request = Request::Context { name, set: given(set), metadata: given(metadata) };
             let resumption: Resumption = connect::call(paths, request).await?;
-            if json { print_json(&resumption) } else { print(&words(&resumption)) }
+            if json {
+                return print_json(&resumption);
+            }
+            if let Some(previous) = &resumption.previous {
+                eprintln!("session {} cannot go on: {}", previous.id, visible(previous.error.as_deref().unwrap_or("it was lost")));
+            }
+            print(&words(&resumption))
         }
     }
 }

@@ -81,7 +81,7 @@ pub fn workspace(given: Option<PathBuf>) -> Result<String, Failure> {
 
 pub async fn ls(paths: &Paths, args: LsArgs) -> Result<(), Failure> {
     let filter = Filter { all: args.all, limit: args.limit, order: args.order.unwrap_or_default(), ..args.filter.filter()? };
-    let is_filtered = filter.searches();
+    let is_filtered = filter.searches() || filter.limit.is_some();
     let sessions: Vec<Session> = connect::call(paths, Request::List(filter)).await?;
     if args.json {
         return print_json(&sessions);
@@ -155,7 +155,8 @@ fn layers_text(layers: &Layers) -> String {
     out += &table::field("clients", &session.clients.to_string());
     for line in layers.sessions.iter().filter(|line| line.id != session.id) {
         let reason = line.status_reason.as_ref().map(|reason| format!(": {}", visible(reason))).unwrap_or_default();
-        let _ = writeln!(out, "earlier session {} {}{reason}", table::mark(line.status), line.status);
+        let when = if line.created_at < session.created_at { "earlier" } else { "later" };
+        let _ = writeln!(out, "{when} session {} {}{reason}", table::mark(line.status), line.status);
         out += &table::field("id", &line.id.to_string());
         out += &table::field("tasks", &line.task_count.to_string());
         out += &table::field("created", &line.created_at.to_string());

@@ -9,7 +9,7 @@ use shared::stats::{AuditLine, Cleaned, Stats};
 use shared::text::{count, pad, visible};
 
 use super::filter::FilterArgs;
-use super::{print, print_json, table};
+use super::{parse, print, print_json, table};
 use crate::{connect, tty};
 
 #[derive(Subcommand)]
@@ -29,7 +29,7 @@ pub enum StatsCommand {
     )]
     Cleanup {
         /// Those that ended more than this many days ago [default: config.toml, else 30]
-        #[arg(long, value_name = "DAYS")]
+        #[arg(long, value_name = "DAYS", value_parser = parse::days, allow_negative_numbers = true)]
         older_than: Option<f64>,
         /// Only say what would go
         #[arg(long)]
@@ -68,12 +68,13 @@ pub async fn perform(paths: &Paths, command: StatsCommand) -> Result<(), Failure
             if json { print_json(&cleaned) } else { print(&cleaned_words(&cleaned)) }
         }
         StatsCommand::Audit { name, limit, json } => {
-            let lines: Vec<AuditLine> = connect::call(paths, Request::Audit { thread: name, limit }).await?;
+            let lines: Vec<AuditLine> = connect::call(paths, Request::Audit { thread: name.clone(), limit }).await?;
             if json {
                 return print_json(&lines);
             }
             if lines.is_empty() {
-                eprintln!("nothing has been cleaned up yet: `sessions-tui cleanup --dry-run` shows what would go");
+                let of = name.map_or_else(String::new, |name| format!(" of {}", visible(&name)));
+                eprintln!("nothing{of} has been cleaned up yet: `sessions-tui cleanup --dry-run` shows what would go");
                 return Ok(());
             }
             print(&audit_table(&lines))
@@ -84,23 +85,28 @@ pub async fn perform(paths: &Paths, command: StatsCommand) -> Result<(), Failure
 /// Step by step, so that everybody else is served in between and a long one can be watched.
 async fn clean(paths: &Paths, asked: Cleanup) -> Result<Cleaned, Failure> {
     let mut client = connect::connect(paths).await?;
-    let mut whole = Cleaned { dry_run: asked.dry_run, ..Cleaned::default() };
+    if asked.dry_run {
+        return client.call(Request::Cleanup(asked)).await;
+    }
     let shows_progress = rustix::termios::isatty(rustix::stdio::stderr());
+    let all =
+        if shows_progress { client.call::<Cleaned>(Request::Cleanup(Cleanup { dry_run: true, ..asked.clone() })).await?.count } else { 0 };
+    let mut whole = Cleaned::default();
     loop {
         let step: Cleaned = client.call(Request::Cleanup(asked.clone())).await?;
         whole.count += step.count;
         whole.bytes += step.bytes;
         whole.audit += step.audit;
-        whole.remaining = step.remaining;
         whole.sessions.extend(step.sessions);
-        if asked.dry_run || step.remaining == 0 || step.count == 0 {
+        if !step.more {
             if shows_progress && whole.count > step.count {
                 eprint!("\r\x1b[K");
             }
             return Ok(whole);
         }
         if shows_progress {
-            eprint!("\r{}", progress(whole.count, whole.count + step.remaining, tty::window().map_or(80, |size| usize::from(size.cols))));
+            let width = tty::window().map_or(80, |size| usize::from(size.cols));
+            eprint!("\r{}", progress(whole.count, all.max(whole.count), width));
         }
     }
 }

@@ -68,11 +68,11 @@ pub fn status_words(session: &Session) -> String {
     }
 }
 
-/// What it is about: its program, or its task when it is a record alone.
+/// What it is about: its task, or else its program.
 pub fn what(session: &Session) -> String {
     match &session.task {
-        Some(task) if session.command.is_empty() => visible(task.lines().next().unwrap_or_default()),
-        _ => shell_words(&session.command),
+        Some(task) => visible(task.lines().next().unwrap_or_default()),
+        None => shell_words(&session.command),
     }
 }
 
@@ -108,7 +108,7 @@ pub fn sessions(sessions: &[Session], look: &Look<'_>) -> String {
             ]
         })
         .collect();
-    let titles = ["NAME", "STATUS", "IDLE", "COMMAND OR TASK", "WORKSPACE", ""];
+    let titles = ["NAME", "STATUS", "IDLE", "TASK OR COMMAND", "WORKSPACE", ""];
     let natural = |column: usize| rows.iter().map(|row| columns(&row[column])).chain([columns(titles[column])]).max().unwrap_or(0);
     let mut widths: [usize; 6] = std::array::from_fn(natural);
     widths[0] = widths[0].min(28);
