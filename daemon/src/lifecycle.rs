@@ -96,7 +96,7 @@ pub fn step(name: &str, status: Status, reason: Option<&str>, step: Step) -> Res
         }
         (Status::Paused, Step::Pause) | (Status::Active, _) => String::new(),
         (Status::Paused, _) => format!(": `sessions-tui resume {name}` first"),
-        (Status::Queued, _) => format!(": it waits for its turn; `sessions-tui kill {name}` cancels it"),
+        (Status::Queued, _) => format!(": it waits for its turn, `sessions-tui kill {name}` cancels it"),
         (Status::Completed | Status::Failed | Status::Timeout, _) => format!(": `sessions-tui new -n {name}` opens the next one"),
     };
     Err(format!("cannot {}: session {name} is {present}{advice}", step.verb()))

@@ -263,6 +263,41 @@ impl Root {
             .collect()
     }
 
+    /// Opens the record of a task, without a program, and gives it as JSON.
+    #[track_caller]
+    pub fn record(&self, name: &str, more: &[&str]) -> Value {
+        let mut args = vec!["new", "--no-run", "--json", "-n", name];
+        args.extend_from_slice(more);
+        self.json(&args)
+    }
+
+    /// All events of a session, oldest first.
+    #[track_caller]
+    pub fn events(&self, name: &str) -> Vec<Value> {
+        let text = self.run(&["events", name, "--json"]).ok();
+        text.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect()
+    }
+
+    /// The types of a session's events.
+    #[track_caller]
+    pub fn kinds(&self, name: &str) -> Vec<String> {
+        self.events(name).iter().map(|event| event["type"].as_str().expect("a type").to_owned()).collect()
+    }
+
+    /// The daemon's database, from outside and without its promises.
+    #[track_caller]
+    pub fn database(&self) -> rusqlite::Connection {
+        let database = rusqlite::Connection::open(self.join("state/sessions.db")).expect("opens");
+        database.busy_timeout(PATIENCE).expect("waits");
+        database.pragma_update(None, "foreign_keys", false).expect("no keys");
+        database
+    }
+
+    #[track_caller]
+    pub fn sql(&self, statement: &str) -> usize {
+        self.database().execute(statement, []).unwrap_or_else(|error| panic!("{statement}: {error}"))
+    }
+
     /// A file that a program of the test writes; waits until it has something in it that ends with a newline.
     #[track_caller]
     pub fn wait_file(&self, part: &str) -> String {

@@ -175,10 +175,23 @@ impl Change<'_> {
                 name::generate(&workspace, |name| taken.query_row([name], |row| row.get(0)).unwrap_or(false))
             }
         };
-        let id = ThreadId::new();
+        // a thread whose last session was cleaned up is still the same line of work
+        let known: Option<(String, i64)> = self
+            .sql
+            .query_row(
+                "SELECT thread_id, (SELECT sum(task_count) FROM audit AS every WHERE every.thread_id = audit.thread_id) FROM audit
+                 WHERE thread = ?1 AND thread_id NOT IN (SELECT id FROM threads) ORDER BY created_at DESC LIMIT 1",
+                [&name],
+                |row| Ok((row.get(0)?, row.get(1)?)),
+            )
+            .optional()?;
+        let (id, task_count) = match known {
+            Some((id, count)) => (ThreadId::parse(&id).ok_or_else(|| broken("thread id", &id))?, count),
+            None => (ThreadId::new(), 0),
+        };
         self.sql.execute(
-            "INSERT INTO threads (id, name, workspace, user, channel, created_at) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
-            params![id.to_string(), name, workspace, new.user, new.channel, micros(jiff::Timestamp::now())],
+            "INSERT INTO threads (id, name, workspace, user, channel, created_at, task_count) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
+            params![id.to_string(), name, workspace, new.user, new.channel, micros(jiff::Timestamp::now()), task_count],
         )?;
         Ok((Thread { id, name, workspace, is_new: true }, None))
     }
