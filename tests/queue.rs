@@ -44,7 +44,7 @@ fn first_come_first_served() {
     assert_eq!(statuses, ["active", "active", "queued", "queued", "queued"]);
     assert_eq!(places(&root), is(&[("c", 1), ("d", 2), ("e", 3)]));
     let table = root.run(&["ls"]).ok();
-    for words in ["queued: place 1 in builds", "queued: place 3 in builds"] {
+    for words in ["queued: #1 in builds", "queued: #3 in builds"] {
         assert!(table.contains(words), "{table}");
     }
     assert_eq!(root.session("c")["command"], serde_json::json!(["sleep", "1000"]), "what it waits to run is shown");

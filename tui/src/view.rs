@@ -6,10 +6,10 @@ use ratatui::style::{Color, Modifier, Style};
 use ratatui::text::{Line, Span};
 use ratatui::widgets::{Block, Cell, Clear, Paragraph, Row, Table, TableState};
 use shared::session::Status;
-use shared::text::{fit, shell_words, visible};
+use shared::text::{fit, visible};
 
 use crate::app::{App, Message, Overlay};
-use crate::cli::{ago, mark, short_path, status_words};
+use crate::cli::{ago, mark, short_path, status_words, what};
 
 pub struct Surroundings {
     pub now: jiff::Timestamp,
@@ -46,10 +46,18 @@ pub fn draw(app: &App, around: &Surroundings, frame: &mut Frame<'_>) {
 }
 
 fn heading(app: &App, frame: &mut Frame<'_>, area: Rect) {
-    let live = app.sessions.iter().filter(|session| !session.status.has_ended()).count();
+    let count = |wanted: fn(Status) -> bool| app.sessions.iter().filter(|session| wanted(session.status)).count();
+    let counts = [
+        (count(|status| status == Status::Active), "active"),
+        (count(|status| status == Status::Paused), "paused"),
+        (count(|status| status == Status::Queued), "queued"),
+        (count(Status::has_ended), "ended"),
+    ];
+    let words: Vec<String> =
+        counts.iter().filter(|(count, word)| *count > 0 || *word == "active").map(|(count, word)| format!("{count} {word}")).collect();
     let line = Line::from(vec![
         Span::styled(" sessions ", Style::new().add_modifier(Modifier::BOLD | Modifier::REVERSED)),
-        Span::raw(format!(" {live} running, {} ended", app.sessions.len() - live)),
+        Span::raw(format!(" {}", words.join(", "))),
     ]);
     frame.render_widget(Paragraph::new(line), area);
 }
@@ -89,22 +97,23 @@ fn list(app: &App, around: &Surroundings, frame: &mut Frame<'_>, area: Rect) {
             Cell::new(ago(session.last_activity_at, around.now)),
         ];
         if !is_narrow {
-            cells.push(Cell::new(shell_words(&session.command)));
+            cells.push(Cell::new(what(session)));
             cells.push(Cell::new(short_path(&session.workspace, around.home.as_deref())));
         }
         Row::new(cells)
     });
     let names = app.sessions.iter().map(|session| shared::text::columns(&visible(&session.name))).max().unwrap_or(4);
+    let statuses = app.sessions.iter().map(|session| shared::text::columns(&status_words(session))).max().unwrap_or(8);
     let mut widths = vec![
         Constraint::Length(1),
         Constraint::Length(names.clamp(8, MAX_NAME) as u16),
-        Constraint::Length(if is_narrow { 12 } else { 20 }),
+        Constraint::Length(statuses.clamp(8, usize::from(area.width / if is_narrow { 3 } else { 4 })) as u16),
         Constraint::Length(4),
     ];
     let mut titles = vec!["", "name", "status", "idle"];
     if !is_narrow {
         widths.extend([Constraint::Fill(3), Constraint::Fill(2)]);
-        titles.extend(["command", "workspace"]);
+        titles.extend(["task or command", "workspace"]);
     }
     let header = Row::new(titles).style(Style::new().add_modifier(Modifier::DIM));
     let table = Table::new(rows, widths)
@@ -181,7 +190,7 @@ mod tests {
         for (width, height) in [(80, 24), (40, 15), (200, 50)] {
             let text = drawn(&app, width, height);
             assert!(text.contains("● api") && text.contains("✗ evil·[31m"), "{width}: {text}");
-            assert!(text.contains("1 running, 1 ended"), "{width}: {text}");
+            assert!(text.contains("1 active, 1 ended"), "{width}: {text}");
             assert_eq!(text.contains("/src"), width >= 70, "{width}: {text}");
         }
         app.overlay = Some(Overlay::Help);

@@ -70,6 +70,9 @@ pub async fn attach(context: &Context, caller: &Arc<Caller>, id: u64, attach: At
         }
         return Ok(());
     }
+    if session.runtime.is_none() {
+        find_live(context, session.id.to_string(), "attach").await?;
+    }
     // the last screen, and how it ended
     let shot = ended_shot(context, &session, 0).await?;
     respond(false, false, Some(session.in_words()));

@@ -60,7 +60,7 @@ fn colour(status: Status) -> &'static str {
 pub fn status_words(session: &Session) -> String {
     if let Some(place) = session.queue_place {
         let group = session.group.as_deref().unwrap_or("default");
-        return format!("queued: place {place} in {}", visible(group));
+        return format!("queued: #{place} in {}", visible(group));
     }
     match &session.status_reason {
         Some(reason) if session.status != Status::Completed => format!("{}: {}", session.status, visible(reason)),
