@@ -143,7 +143,7 @@ fn the_dashboard_lists_attaches_comes_back_and_quits() {
     root.start("api", BASH);
     term.wait_for_text("api");
     root.start("web", &["sleep", "1000"]);
-    term.wait_for_text("2 running");
+    term.wait_for_text("2 active");
     root.run(&["kill", "web"]).ok();
     term.wait_for_text("1 active, 1 ended");
 
