@@ -362,3 +362,24 @@ fn a_sum_of_large_numbers_is_still_a_sum() {
     }
     root.json(&["stats", "--json"]);
 }
+
+#[test]
+fn once_a_day_what_ended_long_ago_goes_by_itself() {
+    let root = Root::new();
+    root.start_script("old", "echo something to keep");
+    root.start("live", &["sleep", "1000"]);
+    root.run(&["wait", "old", "--for", "exit", "--timeout", "20s"]).ok();
+    let recording = root.recording("old");
+    root.run(&["daemon", "stop"]).ok();
+    root.sql(
+        "UPDATE sessions SET created_at = created_at - 40 * 86400000000, ended_at = ended_at - 40 * 86400000000 WHERE ended_at IS NOT NULL",
+    );
+    root.sql("UPDATE sessions SET created_at = created_at - 40 * 86400000000 WHERE ended_at IS NULL");
+    // a day ago, as far as the daemon remembers
+    root.sql("UPDATE remembered SET value = CAST(value AS INTEGER) - 86400000000 WHERE what = 'cleanup'");
+    root.run(&["daemon", "start"]).ok();
+    wait_until("the old one to go", || root.run(&["show", "old"]).code == 3);
+    assert!(!recording.exists());
+    assert_eq!(root.json(&["audit", "old", "--json"])[0]["status"], "completed");
+    assert_eq!(root.status("live").0, "active", "a live one never goes, however old");
+}
