@@ -20,7 +20,7 @@ use std::borrow::Cow;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
-use rusqlite::{Connection, Transaction};
+use rusqlite::{Connection, Params, Row, Transaction};
 use shared::event::{Author, Event};
 use shared::filter::Filter;
 use shared::id::{RuntimeId, SessionId};
@@ -203,6 +203,17 @@ struct Change<'c> {
     clock: Clock,
     /// Whether there is something else to deliver after the commit.
     deliveries_changed: bool,
+}
+
+/// Statements are kept ready: most of a short call would be spent on preparing them.
+impl Change<'_> {
+    fn execute(&self, sql: &str, params: impl Params) -> rusqlite::Result<usize> {
+        self.sql.prepare_cached(sql)?.execute(params)
+    }
+
+    fn query_row<T>(&self, sql: &str, params: impl Params, read: impl FnOnce(&Row<'_>) -> rusqlite::Result<T>) -> rusqlite::Result<T> {
+        self.sql.prepare_cached(sql)?.query_row(params, read)
+    }
 }
 
 /// What is to be said once a change is committed.

@@ -97,7 +97,7 @@ impl StoreHandle {
     pub async fn remove_audit(&self, old: Old) -> Result<u64> {
         self.write(Durability::Power, move |change| {
             let (clauses, values) = audit_clauses(&old);
-            Ok(change.sql.execute(&format!("DELETE FROM audit WHERE {clauses}"), params_from_iter(values))? as u64)
+            Ok(change.execute(&format!("DELETE FROM audit WHERE {clauses}"), params_from_iter(values))? as u64)
         })
         .await
     }

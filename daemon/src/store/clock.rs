@@ -43,7 +43,7 @@ impl StoreHandle {
 
 impl Change<'_> {
     pub(super) fn remember(&self, what: &str, value: &str) -> Result<()> {
-        self.sql.execute(REMEMBER, params![what, value])?;
+        self.execute(REMEMBER, params![what, value])?;
         Ok(())
     }
 }

@@ -205,7 +205,7 @@ impl StoreHandle {
     /// Forgets what the terminals of a session's thread remember.
     pub async fn forget_state(&self, session: SessionId, author: Author) -> Result<Session> {
         self.write(Durability::Power, move |change| {
-            change.sql.execute(
+            change.execute(
                 "UPDATE terminals SET env_delta = '[]', state_version = state_version + 1,
                     cwd = (SELECT workspace FROM threads WHERE threads.id = thread_id)
                  WHERE thread_id = (SELECT thread_id FROM sessions WHERE id = ?1)",
@@ -284,8 +284,7 @@ impl Change<'_> {
                             standing.name, standing.iterations
                         )));
                     }
-                    self.sql
-                        .execute("UPDATE sessions SET max_iterations = ?1 WHERE id = ?2", params![*budget as i64, session.to_string()])?;
+                    self.execute("UPDATE sessions SET max_iterations = ?1 WHERE id = ?2", params![*budget as i64, session.to_string()])?;
                 }
                 if standing.status.has_ended() {
                     self.refuse_if_followed(session, &standing)?;
@@ -313,7 +312,6 @@ impl Change<'_> {
     /// Decides that the program of a session's thread is to end; gives it if there is one.
     fn end_program(&mut self, session: SessionId, reason: &str) -> Result<Option<RuntimeId>> {
         let found: Option<String> = self
-            .sql
             .query_row(
                 "UPDATE runtimes SET ending = coalesce(ending, ?2) WHERE is_live AND terminal_id IN
                     (SELECT id FROM terminals WHERE kind = 'terminal'
@@ -357,7 +355,7 @@ impl Change<'_> {
         let standing = self.out_of_pause(session, standing, "its program ended", Author::Daemon)?;
         let words = Words { reason: Some(&ending.reason), error: ending.error.as_deref(), ..Words::default() };
         self.step(session, &standing, step, &words)?;
-        self.sql.execute(
+        self.execute(
             "UPDATE sessions SET last_activity_at = max(last_activity_at, ?1) WHERE id = ?2",
             params![micros(ending.last_activity_at), session.to_string()],
         )?;
@@ -373,7 +371,6 @@ impl Change<'_> {
     /// An ended session comes back only while nothing has taken its place on its thread or in its group.
     fn refuse_if_followed(&self, session: SessionId, standing: &Standing) -> Result<()> {
         let later: Option<String> = self
-            .sql
             .query_row(
                 "SELECT later.id FROM sessions JOIN sessions AS later ON later.thread_id = sessions.thread_id
                  WHERE sessions.id = ?1 AND (later.created_at, later.id) > (sessions.created_at, sessions.id) LIMIT 1",

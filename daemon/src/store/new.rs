@@ -106,7 +106,6 @@ impl Change<'_> {
             self.mend(thread.id)?;
         }
         let live: Option<(String, String)> = self
-            .sql
             .query_row(
                 "SELECT id, status FROM sessions WHERE thread_id = ?1 AND status IN ('queued', 'active', 'paused')",
                 [thread.id.to_string()],
@@ -158,10 +157,9 @@ impl Change<'_> {
         if let Some(name) = &named
             && let Some(id) = self.thread_named(name)?
         {
-            let workspace: String =
-                self.sql.query_row("SELECT workspace FROM threads WHERE id = ?1", [id.to_string()], |row| row.get(0))?;
+            let workspace: String = self.query_row("SELECT workspace FROM threads WHERE id = ?1", [id.to_string()], |row| row.get(0))?;
             // whom it belongs to is said once
-            self.sql.execute(
+            self.execute(
                 "UPDATE threads SET user = coalesce(user, ?1), channel = coalesce(channel, ?2) WHERE id = ?3",
                 params![new.user, new.channel, id.to_string()],
             )?;
@@ -177,7 +175,6 @@ impl Change<'_> {
         };
         // a thread whose last session was cleaned up is still the same line of work
         let known: Option<(String, i64)> = self
-            .sql
             .query_row(
                 "SELECT thread_id, (SELECT sum(task_count) FROM audit AS every WHERE every.thread_id = audit.thread_id) FROM audit
                  WHERE thread = ?1 AND thread_id NOT IN (SELECT id FROM threads) ORDER BY created_at DESC LIMIT 1",
@@ -189,7 +186,7 @@ impl Change<'_> {
             Some((id, count)) => (ThreadId::parse(&id).ok_or_else(|| broken("thread id", &id))?, count),
             None => (ThreadId::new(), 0),
         };
-        self.sql.execute(
+        self.execute(
             "INSERT INTO threads (id, name, workspace, user, channel, created_at, task_count) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
             params![id.to_string(), name, workspace, new.user, new.channel, micros(jiff::Timestamp::now()), task_count],
         )?;
@@ -202,30 +199,30 @@ impl Change<'_> {
         let now = micros(jiff::Timestamp::now());
         let mut note = None;
         if let Some(task) = &new.task {
-            self.sql.execute(
+            self.execute(
                 "UPDATE sessions SET task = ?1, task_count = task_count + 1, updated_at = ?2 WHERE id = ?3",
                 params![task, now, id],
             )?;
-            self.sql.execute("UPDATE threads SET task_count = task_count + 1 WHERE id = ?1", [thread.id.to_string()])?;
+            self.execute("UPDATE threads SET task_count = task_count + 1 WHERE id = ?1", [thread.id.to_string()])?;
             self.tell(Fact::new(session, new.author, "task", json!({"task": task})))?;
         }
         if let Some(mode) = &new.mode {
-            self.sql.execute("UPDATE sessions SET mode = ?1, updated_at = ?2 WHERE id = ?3", params![mode, now, id])?;
+            self.execute("UPDATE sessions SET mode = ?1, updated_at = ?2 WHERE id = ?3", params![mode, now, id])?;
         }
         if let Some(budget) = new.max_iterations {
-            let used: i64 = self.sql.query_row("SELECT iterations FROM sessions WHERE id = ?1", [&id], |row| row.get(0))?;
+            let used: i64 = self.query_row("SELECT iterations FROM sessions WHERE id = ?1", [&id], |row| row.get(0))?;
             if budget <= used as u64 {
                 return Err(Error::Usage(format!(
                     "session {} has used {used} iterations already: give it more than that with --max-iterations",
                     thread.name
                 )));
             }
-            self.sql.execute("UPDATE sessions SET max_iterations = ?1 WHERE id = ?2", params![budget as i64, id])?;
+            self.execute("UPDATE sessions SET max_iterations = ?1 WHERE id = ?2", params![budget as i64, id])?;
         }
         if new.idle_timeout.is_some() || new.max_duration.is_some() {
-            let text: String = self.sql.query_row("SELECT policy FROM sessions WHERE id = ?1", [&id], |row| row.get(0))?;
+            let text: String = self.query_row("SELECT policy FROM sessions WHERE id = ?1", [&id], |row| row.get(0))?;
             let policy = with_wishes(parse("policy", &text)?, new);
-            self.sql.execute("UPDATE sessions SET policy = ?1 WHERE id = ?2", params![stored_policy(policy)?, id])?;
+            self.execute("UPDATE sessions SET policy = ?1 WHERE id = ?2", params![stored_policy(policy)?, id])?;
             self.tell(Fact::new(session, new.author, "policy", json!(policy)))?;
         }
         if !new.context.is_empty() || !new.metadata.is_empty() {
@@ -267,7 +264,7 @@ impl Change<'_> {
     fn next_session(&mut self, new: &New, thread: &Thread) -> Result<Opened> {
         let session = new.session;
         // later than any before it, whatever was done to the clock: which one is the latest is decided by this
-        let latest: Option<i64> = self.sql.query_row(
+        let latest: Option<i64> = self.query_row(
             "SELECT max(created_at) FROM sessions WHERE thread_id = ?1 OR (group_name = ?2 AND status = 'queued')",
             params![thread.id.to_string(), new.group],
             |row| row.get(0),
@@ -280,7 +277,7 @@ impl Change<'_> {
             None => false,
         };
         let steady = (!must_wait).then(|| self.clock.now());
-        self.sql.execute(
+        self.execute(
             "INSERT INTO sessions (id, thread_id, mode, task, status, created_at, updated_at, last_activity_at, max_iterations, policy,
                 group_name, started_at, active_since, idle_since)
              VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?6, ?6, ?7, ?8, ?9, ?10, ?11, ?11)",
@@ -298,7 +295,7 @@ impl Change<'_> {
                 steady,
             ],
         )?;
-        self.sql.execute("UPDATE threads SET task_count = task_count + 1 WHERE id = ?1", [thread.id.to_string()])?;
+        self.execute("UPDATE threads SET task_count = task_count + 1 WHERE id = ?1", [thread.id.to_string()])?;
         self.store_merged(session, new.context.clone(), new.metadata.clone())?;
         if must_wait {
             return self.wait_in_queue(new, thread, session);
@@ -333,7 +330,7 @@ impl Change<'_> {
         if let Some(program) = &new.program {
             let launch = self.launch_of(new, program, thread)?;
             let queued = QueuedLaunch { launch, umask: program.umask };
-            self.sql.execute("UPDATE sessions SET queued_launch = ?1 WHERE id = ?2", params![stored(&queued)?, session.to_string()])?;
+            self.execute("UPDATE sessions SET queued_launch = ?1 WHERE id = ?2", params![stored(&queued)?, session.to_string()])?;
         }
         let waiting = load(&self.sql, session)?;
         let data = json!({"group": waiting.group, "place": waiting.queue_place, "task": new.task});
@@ -358,7 +355,6 @@ impl Change<'_> {
     /// The thread's program that is still there belongs to this session from now on; one that is being ended does not.
     pub(super) fn take_over_program(&mut self, thread: ThreadId, name: &str, session: SessionId) -> Result<Option<RuntimeId>> {
         let running: Option<(String, bool)> = self
-            .sql
             .query_row(
                 "SELECT runtimes.id, ending IS NOT NULL FROM runtimes JOIN terminals ON terminals.id = terminal_id
                  WHERE is_live AND thread_id = ?1 AND kind = ?2",
@@ -371,14 +367,13 @@ impl Change<'_> {
         if is_ending {
             return Err(Error::Ending { name: name.to_owned(), runtime });
         }
-        self.sql.execute("UPDATE runtimes SET session_id = ?1 WHERE id = ?2", params![session.to_string(), id])?;
+        self.execute("UPDATE runtimes SET session_id = ?1 WHERE id = ?2", params![session.to_string(), id])?;
         Ok(Some(runtime))
     }
 
     /// The program with the folder and variables its terminal was left with, where nothing else is asked for.
     fn launch_of(&self, new: &New, program: &Program, thread: &Thread) -> Result<Launch> {
         let left: Option<(String, String, u16, u16)> = self
-            .sql
             .query_row(
                 "SELECT cwd, env_delta, cols, rows FROM terminals WHERE thread_id = ?1 AND kind = ?2",
                 params![thread.id.to_string(), TerminalKind::Terminal.as_str()],
@@ -414,7 +409,7 @@ impl Change<'_> {
     /// A record without a program has a place to work in too.
     fn store_terminal(&mut self, thread: &Thread, lease: LeaseId) -> Result<()> {
         self.keep_lease(lease)?;
-        self.sql.execute(
+        self.execute(
             "INSERT INTO terminals (id, thread_id, kind, cwd, cols, rows, lease_id) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)
              ON CONFLICT (thread_id, kind) DO NOTHING",
             params![
@@ -441,7 +436,7 @@ impl Change<'_> {
     ) -> Result<()> {
         let kind = TerminalKind::Terminal.as_str();
         self.keep_lease(lease)?;
-        self.sql.execute(
+        self.execute(
             "INSERT INTO terminals (id, thread_id, kind, cwd, env_delta, cols, rows, lease_id) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)
              ON CONFLICT (thread_id, kind) DO UPDATE SET cwd = ?4, env_delta = ?5, cols = ?6, rows = ?7,
                 state_version = state_version + 1",
@@ -456,7 +451,7 @@ impl Change<'_> {
                 lease.to_string()
             ],
         )?;
-        self.sql.execute(
+        self.execute(
             "INSERT INTO runtimes (id, terminal_id, session_id, launch, is_live, state, created_at)
              SELECT ?1, id, ?2, ?3, 1, ?4, ?5 FROM terminals WHERE thread_id = ?6 AND kind = ?7",
             params![

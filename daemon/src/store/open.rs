@@ -26,6 +26,9 @@ pub fn open(path: &Path) -> Result<Opened> {
     }
 }
 
+/// As many as the calls that are made again and again need together; some kilobytes each.
+const READY_STATEMENTS: usize = 64;
+
 fn try_open(path: &Path) -> Result<Connection> {
     if path.exists() {
         // read-only first: a newer database must stay byte for byte as it is
@@ -43,6 +46,7 @@ fn try_open(path: &Path) -> Result<Connection> {
         path,
         OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE | OpenFlags::SQLITE_OPEN_NO_MUTEX,
     )?;
+    connection.set_prepared_statement_cache_capacity(READY_STATEMENTS);
     connection.busy_timeout(std::time::Duration::from_secs(5))?;
     connection.execute_batch(
         "PRAGMA journal_mode = WAL;

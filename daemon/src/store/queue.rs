@@ -58,7 +58,6 @@ impl StoreHandle {
     pub async fn launch_again(&self, session: SessionId, never_ran: RuntimeId, lease: LeaseId) -> Result<Option<Promoted>> {
         self.write(Durability::Power, move |change| {
             let text: Option<String> = change
-                .sql
                 .query_row("SELECT queued_launch FROM sessions WHERE id = ?1 AND status = 'active'", [session.to_string()], |row| {
                     row.get(0)
                 })
@@ -67,9 +66,7 @@ impl StoreHandle {
             let Some(text) = text else { return Ok(None) };
             let queued: QueuedLaunch = parse("launch", &text)?;
             let state = RuntimeState::Lost { reason: LostReason::NeverStarted, at: jiff::Timestamp::now() };
-            change
-                .sql
-                .execute("UPDATE runtimes SET is_live = 0, state = ?1 WHERE id = ?2", params![stored(&state)?, never_ran.to_string()])?;
+            change.execute("UPDATE runtimes SET is_live = 0, state = ?1 WHERE id = ?2", params![stored(&state)?, never_ran.to_string()])?;
             let loaded = load(&change.sql, session)?;
             let runtime = RuntimeId::new();
             change.store_launch(loaded.thread, session, runtime, &queued.launch, lease)?;
@@ -103,7 +100,7 @@ impl StoreHandle {
 
     pub async fn set_group(&self, name: String, limit: u64) -> Result<()> {
         self.write(Durability::Power, move |change| {
-            change.sql.execute(
+            change.execute(
                 "INSERT INTO groups (name, max_running) VALUES (?1, ?2) ON CONFLICT (name) DO UPDATE SET max_running = ?2",
                 params![name, limit as i64],
             )?;
@@ -114,7 +111,7 @@ impl StoreHandle {
 
     pub async fn unset_group(&self, name: String) -> Result<()> {
         self.write(Durability::Power, move |change| {
-            if change.sql.execute("DELETE FROM groups WHERE name = ?1", [&name])? == 0 {
+            if change.execute("DELETE FROM groups WHERE name = ?1", [&name])? == 0 {
                 return Err(Error::NotFound(format!("no limit was set for a group {name}: `sessions-tui group ls` shows them")));
             }
             Ok(())
@@ -155,7 +152,7 @@ impl Change<'_> {
     /// Refuses what would be one too many in a group: an ended session that wants to go on.
     pub(super) fn refuse_if_crowded(&self, session: SessionId, limits: &BTreeMap<String, u64>) -> Result<()> {
         let group: Option<String> =
-            self.sql.query_row("SELECT group_name FROM sessions WHERE id = ?1", [session.to_string()], |row| row.get(0))?;
+            self.query_row("SELECT group_name FROM sessions WHERE id = ?1", [session.to_string()], |row| row.get(0))?;
         let Some(group) = group else { return Ok(()) };
         let (limit, _) = limit_of(&self.sql, &group, limits)?;
         let (running, _) = standing(&self.sql, &group)?;
@@ -182,7 +179,7 @@ impl Change<'_> {
             return Ok(None);
         }
         let queued: Option<String> =
-            self.sql.query_row("SELECT queued_launch FROM sessions WHERE id = ?1", [session.to_string()], |row| row.get(0))?;
+            self.query_row("SELECT queued_launch FROM sessions WHERE id = ?1", [session.to_string()], |row| row.get(0))?;
         let queued: Option<QueuedLaunch> = queued.map(|text| parse("launch", &text)).transpose()?;
         let adopted = self.take_over_program(waiting.thread, &waiting.name, session)?;
         self.start_queued(session)?;

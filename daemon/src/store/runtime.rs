@@ -68,7 +68,6 @@ impl StoreHandle {
     pub async fn runtime_has_ended(&self, runtime: RuntimeId, end: End, ending_at: EndingAt, recorded_bytes: u64) -> Result<()> {
         self.write(Durability::Power, move |change| {
             let row: Option<(String, Option<String>)> = change
-                .sql
                 .query_row("SELECT session_id, ending FROM runtimes WHERE id = ?1 AND is_live", [runtime.to_string()], |row| {
                     Ok((row.get(0)?, row.get(1)?))
                 })
@@ -78,7 +77,7 @@ impl StoreHandle {
             let session = SessionId::parse(&session).ok_or_else(|| broken("session id", &session))?;
             let mut settled = lifecycle::settle(&end, session, ending_at.now, why.as_deref());
             settled.ending.last_activity_at = ending_at.last_activity;
-            change.sql.execute(
+            change.execute(
                 "UPDATE runtimes SET state = ?1, is_live = 0, is_controlled = 0, recorded_bytes = ?2 WHERE id = ?3",
                 params![json(&settled.state)?, recorded_bytes as i64, runtime.to_string()],
             )?;
@@ -107,7 +106,7 @@ impl StoreHandle {
 
     pub async fn resize(&self, runtime: RuntimeId, size: shared::screen::Size) -> Result<()> {
         self.write(Durability::Process, move |change| {
-            change.sql.execute(
+            change.execute(
                 "UPDATE terminals SET cols = ?1, rows = ?2, state_version = state_version + 1
                  WHERE id = (SELECT terminal_id FROM runtimes WHERE id = ?3) AND (cols <> ?1 OR rows <> ?2)",
                 params![size.cols, size.rows, runtime.to_string()],

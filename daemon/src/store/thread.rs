@@ -30,7 +30,7 @@ impl StoreHandle {
 
     pub async fn rename(&self, session: SessionId, new: String, author: Author) -> Result<()> {
         self.write(Durability::Power, move |change| {
-            let old: String = change.sql.query_row(
+            let old: String = change.query_row(
                 "SELECT name FROM threads WHERE id = (SELECT thread_id FROM sessions WHERE id = ?1)",
                 [session.to_string()],
                 |row| row.get(0),
@@ -38,11 +38,11 @@ impl StoreHandle {
             if old == new {
                 return Ok(());
             }
-            let taken: bool = change.sql.query_row("SELECT EXISTS (SELECT 1 FROM threads WHERE name = ?1)", [&new], |row| row.get(0))?;
+            let taken: bool = change.query_row("SELECT EXISTS (SELECT 1 FROM threads WHERE name = ?1)", [&new], |row| row.get(0))?;
             if taken {
                 return Err(Error::NameTaken(new));
             }
-            change.sql.execute(
+            change.execute(
                 "UPDATE threads SET name = ?1 WHERE id = (SELECT thread_id FROM sessions WHERE id = ?2)",
                 params![new, session.to_string()],
             )?;
@@ -54,13 +54,12 @@ impl StoreHandle {
     /// Takes the thread of this session away, with all its sessions, terminals, runtimes and events.
     pub async fn remove(&self, session: SessionId) -> Result<Removed> {
         self.write(Durability::Power, move |change| {
-            let (thread, name): (String, String) = change.sql.query_row(
+            let (thread, name): (String, String) = change.query_row(
                 "SELECT thread_id, name FROM sessions JOIN threads ON threads.id = thread_id WHERE sessions.id = ?1",
                 [session.to_string()],
                 |row| Ok((row.get(0)?, row.get(1)?)),
             )?;
             let standing: Option<String> = change
-                .sql
                 .query_row(
                     "SELECT status FROM sessions WHERE thread_id = ?1 AND status IN ('queued', 'active', 'paused') UNION ALL
                      SELECT 'still running' FROM runtimes JOIN terminals ON terminals.id = terminal_id WHERE is_live AND thread_id = ?1
@@ -81,7 +80,7 @@ impl StoreHandle {
                 let ids: Vec<String> = statement.query_map([&thread], |row| row.get(0))?.collect::<rusqlite::Result<_>>()?;
                 ids.iter().filter_map(|id| RuntimeId::parse(id)).collect()
             };
-            change.sql.execute("DELETE FROM threads WHERE id = ?1", [&thread])?;
+            change.execute("DELETE FROM threads WHERE id = ?1", [&thread])?;
             Ok(Removed { runtimes })
         })
         .await
@@ -163,13 +162,12 @@ impl StoreHandle {
         self.write(Durability::Power, move |change| {
             let now = micros(jiff::Timestamp::now());
             let found: Option<String> =
-                change.sql.query_row("SELECT id FROM leases WHERE provider = 'local'", [], |row| row.get(0)).optional()?;
+                change.query_row("SELECT id FROM leases WHERE provider = 'local'", [], |row| row.get(0)).optional()?;
             let lease = match found {
                 Some(text) => LeaseId::parse(&text).ok_or_else(|| broken("lease id", &text))?,
                 None => {
                     // its row may have gone missing: terminals still say which one they are on
                     let missing: Option<String> = change
-                        .sql
                         .query_row(
                             "SELECT lease_id FROM terminals UNION ALL SELECT lease_id FROM instances WHERE gone_at IS NULL LIMIT 1",
                             [],
@@ -177,7 +175,7 @@ impl StoreHandle {
                         )
                         .optional()?;
                     let lease = missing.as_deref().and_then(LeaseId::parse).unwrap_or_else(LeaseId::new);
-                    change.sql.execute(
+                    change.execute(
                         "INSERT INTO leases (id, provider, created_at) VALUES (?1, 'local', ?2)",
                         params![lease.to_string(), now],
                     )?;
@@ -185,19 +183,17 @@ impl StoreHandle {
                 }
             };
             let key = lease.to_string();
-            change.sql.execute(
+            change.execute(
                 "UPDATE instances SET gone_at = ?1 WHERE lease_id = ?2 AND gone_at IS NULL AND place <> ?3",
                 params![now, key, boot],
             )?;
-            change.sql.execute(
+            change.execute(
                 "INSERT INTO instances (id, lease_id, place, created_at) SELECT ?1, ?2, ?3, ?4
                  WHERE NOT EXISTS (SELECT 1 FROM instances WHERE lease_id = ?2 AND gone_at IS NULL)",
                 params![InstanceId::new().to_string(), key, boot, now],
             )?;
             let since: i64 =
-                change
-                    .sql
-                    .query_row("SELECT created_at FROM instances WHERE lease_id = ?1 AND gone_at IS NULL", [&key], |row| row.get(0))?;
+                change.query_row("SELECT created_at FROM instances WHERE lease_id = ?1 AND gone_at IS NULL", [&key], |row| row.get(0))?;
             Ok((lease, timestamp(since)))
         })
         .await
@@ -222,7 +218,7 @@ impl StoreHandle {
         }
         self.write(Durability::Power, move |change| {
             let thread: String =
-                change.sql.query_row("SELECT thread_id FROM sessions WHERE id = ?1", [session.to_string()], |row| row.get(0))?;
+                change.query_row("SELECT thread_id FROM sessions WHERE id = ?1", [session.to_string()], |row| row.get(0))?;
             change.mend(ThreadId::parse(&thread).ok_or_else(|| broken("thread id", &thread))?)
         })
         .await
@@ -292,7 +288,6 @@ impl Change<'_> {
         let (key, now) = (thread.to_string(), micros(jiff::Timestamp::now()));
         // as its last launch says; runtimes of interpreters are told apart by their command when there are any
         let lost: Option<(String, String)> = self
-            .sql
             .query_row(
                 "SELECT terminal_id, launch FROM runtimes JOIN sessions ON sessions.id = session_id
                  WHERE thread_id = ?1 AND terminal_id NOT IN (SELECT id FROM terminals) ORDER BY runtimes.created_at DESC LIMIT 1",
@@ -304,7 +299,6 @@ impl Change<'_> {
             let launch: shared::runtime::Launch = super::parse("launch", &launch)?;
             // the instance still says which lease was the local one
             let found: Option<String> = self
-                .sql
                 .query_row(
                     "SELECT id FROM leases WHERE provider = 'local' UNION ALL SELECT lease_id FROM instances WHERE gone_at IS NULL LIMIT 1",
                     [],
@@ -313,7 +307,7 @@ impl Change<'_> {
                 .optional()?;
             let lease = found.as_deref().and_then(LeaseId::parse).unwrap_or_else(LeaseId::new);
             self.keep_lease(lease)?;
-            self.sql.execute(
+            self.execute(
                 "INSERT INTO terminals (id, thread_id, kind, cwd, env_delta, cols, rows, lease_id) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)
                  ON CONFLICT (thread_id, kind) DO NOTHING",
                 params![
@@ -328,7 +322,7 @@ impl Change<'_> {
                 ],
             )?;
         }
-        self.sql.execute(
+        self.execute(
             "INSERT INTO leases (id, provider, created_at) SELECT DISTINCT lease_id, 'local', ?2 FROM terminals
              WHERE thread_id = ?1 AND lease_id NOT IN (SELECT id FROM leases)",
             params![key, now],
@@ -346,7 +340,7 @@ impl Change<'_> {
 
     /// The thread a new session goes to, and its id; made if there is none of that name.
     pub(super) fn thread_named(&mut self, name: &str) -> Result<Option<ThreadId>> {
-        let found: Option<String> = self.sql.query_row("SELECT id FROM threads WHERE name = ?1", [name], |row| row.get(0)).optional()?;
+        let found: Option<String> = self.query_row("SELECT id FROM threads WHERE name = ?1", [name], |row| row.get(0)).optional()?;
         found.map(|text| ThreadId::parse(&text).ok_or_else(|| broken("thread id", &text))).transpose()
     }
 }

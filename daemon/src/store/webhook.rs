@@ -78,7 +78,7 @@ impl StoreHandle {
         self.has_webhooks.store(true, Ordering::Relaxed);
         self.write(Durability::Power, move |change| {
             let id = WebhookId::new();
-            change.sql.execute(
+            change.execute(
                 "INSERT INTO webhooks (id, url, secret, filter, created_at) VALUES (?1, ?2, ?3, ?4, ?5)",
                 params![id.to_string(), new.url, new.secret, json(&new.filter)?, micros(jiff::Timestamp::now())],
             )?;
@@ -108,7 +108,7 @@ impl StoreHandle {
     pub async fn remove_webhook(&self, id: WebhookId) -> Result<Webhook> {
         self.write(Durability::Power, move |change| {
             let webhook = load(&change.sql, id)?;
-            change.sql.execute("DELETE FROM webhooks WHERE id = ?1", [id.to_string()])?;
+            change.execute("DELETE FROM webhooks WHERE id = ?1", [id.to_string()])?;
             change.deliveries_changed = true;
             Ok(webhook)
         })
@@ -117,7 +117,7 @@ impl StoreHandle {
 
     pub async fn enable_webhook(&self, id: WebhookId) -> Result<Webhook> {
         self.write(Durability::Power, move |change| {
-            change.sql.execute("UPDATE webhooks SET disabled_reason = NULL WHERE id = ?1", [id.to_string()])?;
+            change.execute("UPDATE webhooks SET disabled_reason = NULL WHERE id = ?1", [id.to_string()])?;
             change.deliveries_changed = true;
             load(&change.sql, id)
         })
@@ -142,7 +142,7 @@ impl StoreHandle {
     pub async fn log_delivery(&self, webhook: WebhookId, delivery: Delivery) -> Result<()> {
         self.write(Durability::Process, move |change| {
             // an endpoint that was removed meanwhile has no log either
-            change.sql.execute(
+            change.execute(
                 "INSERT INTO deliveries (id, webhook_id, event, seq, body, state, created_at, attempts, queued_at, next_attempt_at,
                     attempted_at, answer, error)
                  SELECT ?1, id, ?3, ?4, '', ?5, ?6, ?7, ?8, ?8, ?9, ?10, ?11 FROM webhooks WHERE id = ?2",
@@ -303,8 +303,8 @@ impl Change<'_> {
                 self.sql.prepare_cached("UPDATE deliveries SET state = 'delivered', body = '' WHERE number = ?1")?.execute([number])?;
             }
             Settled::Disabled { error, .. } => {
-                self.sql.execute("UPDATE webhooks SET disabled_reason = ?2 WHERE id = ?1", params![key, error])?;
-                self.sql.execute(
+                self.execute("UPDATE webhooks SET disabled_reason = ?2 WHERE id = ?1", params![key, error])?;
+                self.execute(
                     "UPDATE deliveries SET state = 'expired', body = '', error = ?2 WHERE webhook_id = ?1 AND state = 'pending'",
                     params![key, format!("the endpoint was disabled: {error}")],
                 )?;
