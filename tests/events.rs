@@ -399,3 +399,38 @@ fn a_word_of_the_daemon_is_nobody_else_s() {
     // what `new --idle-timeout` tells of a live session
     root.run(&["event", "one", "policy"]).refused(2);
 }
+
+#[test]
+fn a_follower_stays_with_its_session_whatever_it_is_called() {
+    let root = Root::new();
+    root.record("one", &[]);
+    let path = root.join("followed");
+    let file = std::fs::File::create(&path).expect("a file");
+    let mut follower = root.command(&["events", "one", "--follow", "--json"]).stdout(file).spawn().expect("starts");
+    let followed = || std::fs::read_to_string(&path).expect("reads");
+    wait_until("the past", || followed().lines().count() == 1);
+    root.run(&["rename", "one", "moved"]).ok();
+    wait_until("the new name", || followed().contains("renamed"));
+    root.record("one", &[]);
+    root.kill_daemon();
+    root.run(&["event", "one", "not-mine"]).ok();
+    root.run(&["event", "moved", "mine"]).ok();
+    wait_until("what is told of it", || followed().contains("\"mine\""));
+    assert!(!followed().contains("not-mine"), "{}", followed());
+    assert_eq!(followed().lines().count(), 3);
+    follower.kill().expect("a child of ours");
+    follower.wait().expect("ends");
+}
+
+#[test]
+fn events_end_when_nobody_reads_them() {
+    let root = Root::new();
+    root.record("one", &[]);
+    for _ in 0..5 {
+        root.run(&["event", "one", "x"]).ok();
+    }
+    let mut reader = root.command(&["events", "--follow", "--json"]).spawn().expect("starts");
+    drop(reader.stdout.take());
+    root.run(&["event", "one", "x"]).ok();
+    wait_until("it to notice", || reader.try_wait().expect("a child of ours").is_some());
+}

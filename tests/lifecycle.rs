@@ -272,3 +272,34 @@ fn what_is_nested_too_deeply_is_refused_and_hides_nothing() {
     assert_eq!(root.kinds("deep"), ["start", "context", "x", "iteration"]);
     root.run(&["context", "deep"]).ok();
 }
+
+#[test]
+fn an_old_id_ends_nothing_that_came_later() {
+    let root = Root::new();
+    let first = root.start_script("api", "exit 0");
+    root.run(&["wait", "api", "--for", "exit", "--timeout", "20s"]).ok();
+    root.start("api", &["sleep", "1000"]);
+    let pid = root.program("api");
+    let id = first["id"].as_str().expect("an id");
+    assert!(root.run(&["kill", id]).refused(4).contains("completed"));
+    assert!(root.run(&["reset", id]).refused(4).contains("has been followed by"));
+    assert_eq!(root.status("api").0, "active");
+    assert!(crate::support::process::is_alive(pid));
+}
+
+#[test]
+fn an_end_that_was_asked_for_is_no_success_though_the_daemon_did_not_see_it() {
+    let root = Root::new();
+    // ends well, but only a moment after it was asked to
+    root.start_script("slow", "trap 'sleep 0.5; exit 0' HUP; touch ../ready; while :; do sleep 0.05; done");
+    wait_until("the trap", || root.join("ready").exists());
+    let mut kill = root.command(&["kill", "slow"]).spawn().expect("starts");
+    wait_until("the decision", || {
+        let decided = "SELECT count(*) FROM runtimes WHERE ending IS NOT NULL";
+        root.database().query_row(decided, [], |row| row.get::<_, i64>(0)).expect("counts") == 1
+    });
+    root.kill_daemon_at_once();
+    kill.wait().expect("ends");
+    root.wait_status("slow", "failed");
+    assert_eq!(root.status("slow").1, "killed");
+}

@@ -104,9 +104,9 @@ impl Outbox {
         }
     }
 
-    /// Returns when all that was queued has been taken by the other side, or nothing more can be told to it. For those who
-    /// have more to say than should wait in memory.
-    pub async fn drained(&self) {
+    /// Returns when all that was queued has been taken by the other side; `false` when nothing more can be told to it. For those
+    /// who have more to say than should wait in memory.
+    pub async fn drained(&self) -> bool {
         loop {
             let emptied = self.emptied.notified();
             tokio::pin!(emptied);
@@ -114,13 +114,16 @@ impl Outbox {
             emptied.as_mut().enable();
             {
                 let queue = self.queue();
-                if queue.closed || (queue.items.is_empty() && !queue.writing) {
-                    return;
+                if queue.closed {
+                    return false;
+                }
+                if queue.items.is_empty() && !queue.writing {
+                    return true;
                 }
             }
             tokio::select! {
                 () = emptied => {}
-                () = self.closed() => return,
+                () = self.closed() => return false,
             }
         }
     }

@@ -53,6 +53,7 @@ pub async fn clean(context: &Context, asked: Cleanup) -> Result<Cleaned, Failure
     }
     // what could not be taken away keeps its record, and holds up nobody else
     let is_kept = |candidate: &Candidate| candidate.runtimes.iter().any(|id| taken.kept.contains(&context.paths.recording(*id)));
+    cleaned.kept.clone_from(&taken.errors);
     let candidates: Vec<Candidate> = candidates.into_iter().filter(|candidate| !is_kept(candidate)).collect();
     if asked.dry_run {
         cleaned.count = store.count_old(old.clone()).await?;

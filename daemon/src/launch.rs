@@ -94,6 +94,7 @@ pub fn plain(context: &Context, author: Author) -> New {
         session: SessionId::new(),
         runtime: RuntimeId::new(),
         is_folder: |path| Path::new(path).is_dir(),
+        lost: None,
     }
 }
 

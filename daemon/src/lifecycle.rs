@@ -97,7 +97,7 @@ pub fn step(name: &str, status: Status, reason: Option<&str>, step: Step) -> Res
         (Status::Paused, Step::Pause) | (Status::Active, _) => String::new(),
         (Status::Paused, _) => format!(": `sessions-tui resume {name}` first"),
         (Status::Queued, _) => format!(": it waits for its turn, `sessions-tui kill {name}` cancels it"),
-        (Status::Completed | Status::Failed | Status::Timeout, _) => format!(": `sessions-tui new -n {name}` opens the next one"),
+        (Status::Completed | Status::Failed | Status::Timeout, _) => format!(": `sessions-tui new -n {name}` goes on with its thread"),
     };
     Err(format!("cannot {}: session {name} is {present}{advice}", step.verb()))
 }
@@ -144,7 +144,12 @@ pub fn settle(end: &End, session: SessionId, at: jiff::Timestamp, why: Option<&s
     let daemon = |kind, data| Fact::new(session, Author::Daemon, kind, data);
     let ending = |status, reason: String, error: Option<String>| Ending { status, reason, error, last_activity_at: at };
     let exit = |status: &ExitStatus| Some(daemon("exit", json!({"status": status})));
-    match end {
+    // whoever decided it may not have lived to see it: the decision stands, whatever the program made of it
+    let decided = match (end, why) {
+        (End::Exited(status), Some(_)) => Some(End::Killed(*status, Author::Daemon)),
+        _ => None,
+    };
+    match decided.as_ref().unwrap_or(end) {
         End::Exited(status) if status.is_success() => Settled {
             state: RuntimeState::Exited { status: *status, at },
             ending: ending(Status::Completed, status.to_string(), None),
@@ -246,6 +251,16 @@ mod tests {
         ] {
             let sentence = step("api", status, reason, asked).expect_err("refused");
             assert!(sentence.contains(words), "{sentence}");
+        }
+    }
+
+    #[test]
+    fn an_end_that_was_decided_is_no_success() {
+        let now = jiff::Timestamp::UNIX_EPOCH;
+        for status in [ExitStatus::Code(0), ExitStatus::Signal(9)] {
+            let settled = settle(&End::Exited(status), SessionId::new(), now, Some("reset"));
+            assert_eq!((settled.ending.status, settled.ending.reason.as_str()), (Failed, "reset"));
+            assert_eq!(settled.state, RuntimeState::Exited { status, at: now });
         }
     }
 

@@ -118,6 +118,9 @@ async fn open_world(
     mut warnings: Vec<String>,
     open_files: Option<u64>,
 ) -> Result<Context, StartError> {
+    for warning in &warnings {
+        log.warn(warning);
+    }
     let opened = store::open(&paths.database())?;
     if let Some(aside) = opened.set_aside {
         let text = format!(

@@ -103,14 +103,19 @@ pub fn check_type(kind: &str) -> Result<(), String> {
             format!("an event of type {kind} is told by `sessions-tui {verb}`: use that, or choose a word of your own")
         });
     }
-    let is_plain = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.' | ':');
-    if kind.is_empty() || kind.chars().count() > MAX_TYPE || !kind.chars().all(is_plain) {
+    if !is_type(kind) {
         return Err(format!(
             "{:?} cannot be an event's type: use letters, digits and _ - . : (at most {MAX_TYPE})",
             crate::text::fit(kind, MAX_TYPE)
         ));
     }
     Ok(())
+}
+
+/// Whether any event can have this type.
+pub fn is_type(kind: &str) -> bool {
+    let is_plain = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.' | ':');
+    !kind.is_empty() && kind.chars().count() <= MAX_TYPE && kind.chars().all(is_plain)
 }
 
 #[cfg(test)]

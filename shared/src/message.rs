@@ -428,6 +428,21 @@ pub struct Changed {
     pub previous: Option<Previous>,
 }
 
+/// A thread that was taken away, with everything below it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Gone {
+    pub name: String,
+}
+
+/// What the answer to `Events` says.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Told {
+    /// The last event that was told.
+    pub seq: Seq,
+    /// The session that was meant: its name may change.
+    pub session: Option<SessionId>,
+}
+
 /// A session that cannot go on, in whose place a fresh one was opened.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Previous {

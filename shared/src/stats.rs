@@ -43,6 +43,9 @@ pub struct Cleaned {
     pub bytes: u64,
     /// Audit lines that went, when asked for.
     pub audit: u64,
+    /// Why some were kept that should have gone: their recordings could not be removed.
+    #[serde(default)]
+    pub kept: Vec<String>,
     /// More are left: ask again.
     pub more: bool,
 }

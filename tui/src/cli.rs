@@ -81,6 +81,7 @@ pub enum Command {
         json: bool,
     },
     /// Show all layers of a session: thread, session, terminals, runtimes, lease
+    #[command(after_help = "Examples:\n  sessions-tui show api\n  sessions-tui show api --json")]
     Show {
         /// The session: its name, its id, or the beginning of either
         name: String,
@@ -165,7 +166,7 @@ pub enum Command {
         /// The session; without it, all
         name: Option<String>,
         /// Only events after this number
-        #[arg(long, value_name = "SEQ")]
+        #[arg(long, value_name = "SEQ", allow_negative_numbers = true)]
         since: Option<Seq>,
         /// Go on with new ones as they happen
         #[arg(long, short)]
@@ -237,10 +238,10 @@ pub struct NewArgs {
     #[arg(long, value_name = "JSON", value_parser = parse::json)]
     metadata: Option<serde_json::Value>,
     /// Over when nothing happens for this long (30s, 10m, 1h, none) [default for tasks: 1h]
-    #[arg(long, value_name = "DURATION", value_parser = shared::policy::Limit::parse)]
+    #[arg(long, value_name = "DURATION", value_parser = shared::policy::Limit::parse, allow_hyphen_values = true)]
     idle_timeout: Option<shared::policy::Limit>,
     /// Over after this long in all, pauses left out [default for tasks: 1d]
-    #[arg(long, value_name = "DURATION", value_parser = shared::policy::Limit::parse)]
+    #[arg(long, value_name = "DURATION", value_parser = shared::policy::Limit::parse, allow_hyphen_values = true)]
     max_duration: Option<shared::policy::Limit>,
     /// The terminal's size until someone attaches
     #[arg(long, value_name = "COLSxROWS", value_parser = parse::size)]
@@ -258,13 +259,11 @@ pub struct NewArgs {
 
 #[derive(Args)]
 pub struct LsArgs {
-    #[command(flatten)]
-    filter: filter::FilterArgs,
     /// All, however long ago they ended
     #[arg(long, short)]
     all: bool,
     /// At most this many, the newest
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
     limit: Option<u32>,
     /// newest-last (the default), newest, oldest, active
     #[arg(long, value_name = "ORDER", value_parser = parse::order)]
@@ -272,6 +271,8 @@ pub struct LsArgs {
     /// As JSON
     #[arg(long)]
     json: bool,
+    #[command(flatten)]
+    filter: filter::FilterArgs,
 }
 
 #[derive(Args)]
@@ -394,11 +395,17 @@ async fn perform(paths: &Paths, command: Command) -> Result<(), Failure> {
 
 /// Prints to standard output; a reader that has gone (`| head`) is not an error.
 fn print(text: &str) -> Result<(), Failure> {
+    print_on(text).map(|_| ())
+}
+
+/// As `print`, for those who have more to say: `false` when nobody reads any more.
+fn print_on(text: &str) -> Result<bool, Failure> {
     use std::io::Write;
     let mut out = std::io::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
-        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => Err(Failure::failed(format!("standard output: {error}"))),
-        _ => Ok(()),
+        Ok(()) => Ok(true),
+        Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(false),
+        Err(error) => Err(Failure::failed(format!("standard output: {error}"))),
     }
 }
 

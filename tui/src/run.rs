@@ -4,7 +4,7 @@ use crossterm::event::{Event as TerminalEvent, EventStream};
 use futures_util::StreamExt;
 use ratatui::DefaultTerminal;
 use shared::filter::Filter;
-use shared::message::{Failure, NewSession, Push, Request};
+use shared::message::{Failure, Gone, NewSession, Push, Request};
 use shared::paths::Paths;
 use shared::session::Session;
 
@@ -123,8 +123,8 @@ async fn perform(client: &mut Client, effect: Effect) -> Result<Done, Failure> {
             Done::Event(Event::Said(format!("{} is {}", session.name, session.status)))
         }
         Effect::Remove(name) => {
-            let session: Session = client.call(Request::Remove { name }).await?;
-            Done::Event(Event::Said(format!("{} is removed", session.name)))
+            let gone: Gone = client.call(Request::Remove { name }).await?;
+            Done::Event(Event::Said(format!("{} is removed", gone.name)))
         }
     })
 }

@@ -2,10 +2,9 @@
 
 use std::sync::Arc;
 
-use serde_json::json;
 use shared::event::Event;
 use shared::id::{Seq, SessionId, ThreadId};
-use shared::message::{Answer, Failure, Push};
+use shared::message::{Answer, Failure, Push, Told};
 use tokio::sync::broadcast::Receiver;
 use tokio::sync::broadcast::error::RecvError;
 
@@ -29,7 +28,7 @@ pub async fn events(
     let mut last = since.unwrap_or(0);
     tell_after(context, caller, session, &mut last).await?;
     caller.outbox.line(&Push::CaughtUp { seq: last });
-    caller.outbox.line(&Answer::new(id, Ok(json!({"seq": last}))));
+    caller.outbox.line(&Answer::new(id, Ok(Told { seq: last, session })));
     if !follow {
         return Ok(());
     }
@@ -50,7 +49,9 @@ async fn tell_after(context: &Context, caller: &Caller, session: Option<SessionI
             caller.outbox.line(&Push::Event(event));
         }
         *last = newest;
-        caller.outbox.drained().await;
+        if !caller.outbox.drained().await {
+            return Ok(());
+        }
     }
 }
 

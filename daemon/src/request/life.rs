@@ -2,7 +2,7 @@
 
 use shared::event::Author;
 use shared::json::MAX_DATA;
-use shared::message::{Changed, Failure, Previous};
+use shared::message::{Changed, Code, Failure, Previous};
 use shared::session::Session;
 
 use super::session::{MAX_BUDGET, end_runtime};
@@ -28,7 +28,11 @@ pub async fn resume(context: &Context, name: String, max_iterations: Option<u64>
     }
     let resumed =
         context.store.change_status(session.id, Asked::Resume { max_iterations, limits: context.config.groups.clone() }, author).await?;
-    Ok(answer(context, resumed, None))
+    let mut changed = answer(context, resumed, None);
+    if changed.session.runtime.is_some() && context.registry.of_session(changed.session.id).is_none() {
+        changed.note = Some(format!("its program is gone: `sessions-tui new -n {} -- COMMAND` starts one in it", changed.session.name));
+    }
+    Ok(changed)
 }
 
 pub async fn complete(context: &Context, name: String, result: Option<String>, author: Author) -> Result<Changed, Failure> {
@@ -54,6 +58,16 @@ pub async fn fail(context: &Context, name: String, error: String, author: Author
 /// does is forgotten too.
 pub async fn reset(context: &Context, name: String, author: Author) -> Result<Changed, Failure> {
     let session = find(context, name).await?;
+    let latest = context.store.find(session.name.clone()).await?.session;
+    if latest != session.id {
+        return Err(Failure::new(
+            Code::Status,
+            format!(
+                "cannot reset: session {} has been followed by {latest}; `sessions-tui reset {}` resets that",
+                session.id, session.name
+            ),
+        ));
+    }
     if let EndAsked::Program(runtime) = context.store.ask_to_end(session.id, "reset", author).await? {
         end_runtime(context, runtime, author).await?;
     }

@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 use shared::event::Author;
 use shared::filter::Filter;
 use shared::id::{RuntimeId, SessionId};
-use shared::message::{Changed, Code, Failure, Layers, NewSession};
+use shared::message::{Changed, Code, Failure, Gone, Layers, NewSession};
 use shared::runtime::RuntimeState;
 use shared::session::{Session, Status};
 use shared::{json, name};
@@ -65,7 +65,7 @@ pub async fn new(context: &Context, new: NewSession, author: Author) -> Result<C
         context.queue.remember(asked.session, new.environment.clone());
     }
     let (id, outcome) = (asked.session, open(context, asked).await);
-    if waits && !outcome.as_ref().is_ok_and(|opened| opened.session.status == Status::Queued) {
+    if waits && !outcome.as_ref().is_ok_and(|opened| opened.session.id == id && opened.session.status == Status::Queued) {
         context.queue.environment_of(id);
     }
     let opened = outcome?;
@@ -231,8 +231,9 @@ pub async fn rename(context: &Context, name: String, new: String, author: Author
 }
 
 /// Ends the program, and with it the session. One without a program just ends, a queued one is cancelled.
-pub async fn kill(context: &Context, name: String, author: Author) -> Result<Session, Failure> {
+pub async fn kill(context: &Context, name: String, author: Author) -> Result<Changed, Failure> {
     let session = find(context, name).await?;
+    let had_ended = session.status.has_ended();
     match context.store.ask_to_end(session.id, "killed", author).await? {
         EndAsked::Program(runtime) => end_runtime(context, runtime, author).await?,
         EndAsked::Ended => {}
@@ -246,7 +247,9 @@ pub async fn kill(context: &Context, name: String, author: Author) -> Result<Ses
             }
         }
     }
-    Ok(context.store.session(session.id).await?)
+    let session = context.store.session(session.id).await?;
+    let note = had_ended.then(|| format!("what was still running of {} has been ended", session.name));
+    Ok(Changed { session, note, previous: None })
 }
 
 /// Ends a program of which that is stored already; one that is only being started, or reached, is waited for.
@@ -286,8 +289,11 @@ pub async fn end_behind(socket: &Path, grace_ms: u32) -> bool {
 }
 
 /// Takes a thread away for good, recordings included. A live one has to be ended first.
-pub async fn remove(context: &Context, name: String) -> Result<Session, Failure> {
-    let session = find(context, name).await?;
+pub async fn remove(context: &Context, name: String) -> Result<Gone, Failure> {
+    let session = match find(context, name.clone()).await {
+        Err(_) if context.store.remove_empty(name.clone()).await? => return Ok(Gone { name }),
+        found => found?,
+    };
     let removed = context.store.remove(session.id).await?;
     for runtime in removed.runtimes {
         end_lingering(context, runtime).await;
@@ -298,5 +304,5 @@ pub async fn remove(context: &Context, name: String) -> Result<Session, Failure>
             context.log.warn(&format!("removing session {}: {}: {error}", session.name, dir.display()));
         }
     }
-    Ok(session)
+    Ok(Gone { name: session.name })
 }

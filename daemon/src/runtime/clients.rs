@@ -178,9 +178,10 @@ impl Runtime {
         if *self.context.stop.borrow() != Stop::No {
             return;
         }
-        let (store, id) = (self.context.store.clone(), self.id);
+        let (store, id, facts) = (self.context.store.clone(), self.id, Arc::clone(&self.facts));
         tokio::spawn(async move {
-            let _ = store.controlled(id, is_controlled).await;
+            // as it is by then: two of these may be under way, and the later one must be right
+            let _ = store.controlled(id, move || facts.is_controlled()).await;
         });
     }
 

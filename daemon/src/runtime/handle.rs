@@ -79,6 +79,8 @@ impl Facts {
 
     pub(super) fn set_controlled(&self, is_controlled: bool) {
         self.is_controlled.store(is_controlled, Ordering::Relaxed);
+        // whoever was awaited is here, or somebody else
+        self.held_until.store(0, Ordering::Relaxed);
     }
 
     /// Somebody is attached who may type, or was when the last daemon ended and may be on the way back.

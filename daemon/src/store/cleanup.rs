@@ -1,7 +1,7 @@
 //! Cleaning up: which sessions ended long ago, taking them away, and the audit line that stays of each.
 
 use rusqlite::types::Value as Sql;
-use rusqlite::{Connection, OptionalExtension, Row, params, params_from_iter};
+use rusqlite::{Connection, Row, params, params_from_iter};
 use shared::filter::Filter;
 use shared::id::{RuntimeId, SessionId, ThreadId};
 use shared::session::Status;
@@ -75,18 +75,7 @@ impl StoreHandle {
                         )?
                         .execute(params![id, now])?;
                 }
-                let thread: Option<String> = change
-                    .sql
-                    .prepare_cached("DELETE FROM sessions WHERE id = ?1 AND ended_at IS NOT NULL RETURNING thread_id")?
-                    .query_row([id], |row| row.get(0))
-                    .optional()?;
-                let Some(thread) = thread else { continue };
-                gone += 1;
-                // a thread without any session can be neither seen nor used, only be in the way of its name
-                change
-                    .sql
-                    .prepare_cached("DELETE FROM threads WHERE id = ?1 AND NOT EXISTS (SELECT 1 FROM sessions WHERE thread_id = ?1)")?
-                    .execute([thread])?;
+                gone += change.execute("DELETE FROM sessions WHERE id = ?1 AND ended_at IS NOT NULL", [id])? as u64;
             }
             Ok(gone)
         })

@@ -309,13 +309,17 @@ impl Change<'_> {
         }
     }
 
-    /// Decides that the program of a session's thread is to end; gives it if there is one.
+    /// Decides that the program of a session is to end, or, if it is the latest of its thread, what an earlier one has left
+    /// running; gives it if there is one.
     fn end_program(&mut self, session: SessionId, reason: &str) -> Result<Option<RuntimeId>> {
         let found: Option<String> = self
             .query_row(
                 "UPDATE runtimes SET ending = coalesce(ending, ?2) WHERE is_live AND terminal_id IN
                     (SELECT id FROM terminals WHERE kind = 'terminal'
-                        AND thread_id = (SELECT thread_id FROM sessions WHERE id = ?1)) RETURNING id",
+                        AND thread_id = (SELECT thread_id FROM sessions WHERE id = ?1))
+                 AND (session_id = ?1 OR NOT EXISTS (SELECT 1 FROM sessions AS named JOIN sessions AS later
+                    ON later.thread_id = named.thread_id AND (later.created_at, later.id) > (named.created_at, named.id)
+                    WHERE named.id = ?1)) RETURNING id",
                 params![session.to_string(), reason],
                 |row| row.get(0),
             )

@@ -55,6 +55,25 @@ pub struct New {
     pub runtime: RuntimeId,
     /// Whether a folder is still there.
     pub is_folder: fn(&str) -> bool,
+    /// The session in whose place this one is opened, once that is known.
+    pub lost: Option<Box<Session>>,
+}
+
+impl New {
+    /// What the lost session was for, where nothing else is asked for.
+    fn go_on_from_lost(&mut self) {
+        let Some(lost) = self.lost.take() else { return };
+        self.task = self.task.take().or(lost.task);
+        self.mode = self.mode.take().or(lost.mode);
+        self.max_iterations = self.max_iterations.or(Some(lost.max_iterations));
+        self.idle_timeout = self.idle_timeout.or(Some(lost.policy.idle_timeout));
+        self.max_duration = self.max_duration.or(Some(lost.policy.max_duration));
+        if self.context.is_empty()
+            && let Value::Object(context) = lost.context
+        {
+            self.context = context;
+        }
+    }
 }
 
 /// What is to run.
@@ -118,7 +137,10 @@ impl Change<'_> {
                 let status = Status::parse(&status).ok_or_else(|| broken("status", &status))?;
                 self.continue_session(&new, &thread, session, status)?
             }
-            None => self.next_session(&new, &thread)?,
+            None => {
+                new.go_on_from_lost();
+                self.next_session(&new, &thread)?
+            }
         };
         if let Some(previous) = previous {
             opened.note = Some(format!(
@@ -147,6 +169,7 @@ impl Change<'_> {
                     let is_lost = matches!(session.runtime_state, Some(RuntimeState::Lost { reason: LostReason::MachineRestarted, .. }));
                     if session.is_lost() && is_lost {
                         previous = Some(previous_of(&session));
+                        new.lost = Some(Box::new(session.clone()));
                     }
                     Some(session.name)
                 }
@@ -173,22 +196,10 @@ impl Change<'_> {
                 name::generate(&workspace, |name| taken.query_row([name], |row| row.get(0)).unwrap_or(false))
             }
         };
-        // a thread whose last session was cleaned up is still the same line of work
-        let known: Option<(String, i64)> = self
-            .query_row(
-                "SELECT thread_id, (SELECT sum(task_count) FROM audit AS every WHERE every.thread_id = audit.thread_id) FROM audit
-                 WHERE thread = ?1 AND thread_id NOT IN (SELECT id FROM threads) ORDER BY created_at DESC LIMIT 1",
-                [&name],
-                |row| Ok((row.get(0)?, row.get(1)?)),
-            )
-            .optional()?;
-        let (id, task_count) = match known {
-            Some((id, count)) => (ThreadId::parse(&id).ok_or_else(|| broken("thread id", &id))?, count),
-            None => (ThreadId::new(), 0),
-        };
+        let id = ThreadId::new();
         self.execute(
-            "INSERT INTO threads (id, name, workspace, user, channel, created_at, task_count) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
-            params![id.to_string(), name, workspace, new.user, new.channel, micros(jiff::Timestamp::now()), task_count],
+            "INSERT INTO threads (id, name, workspace, user, channel, created_at) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+            params![id.to_string(), name, workspace, new.user, new.channel, micros(jiff::Timestamp::now())],
         )?;
         Ok((Thread { id, name, workspace, is_new: true }, None))
     }
@@ -227,6 +238,9 @@ impl Change<'_> {
         }
         if !new.context.is_empty() || !new.metadata.is_empty() {
             self.merge(session, new.context.clone(), new.metadata.clone(), new.author)?;
+        }
+        if new.group.is_some() {
+            note = Some(format!("{} is {status} already: a group is only chosen when a session is opened", thread.name));
         }
         let start = match status {
             Status::Active => self.start(new, thread, session)?,

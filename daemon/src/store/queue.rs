@@ -47,10 +47,11 @@ impl StoreHandle {
         if !waits {
             return Ok(None);
         }
+        let again = limits.clone();
         let next = self.read(move |connection| next_in_line(connection, &limits, &aside)).await?;
         let Some(session) = next else { return Ok(None) };
         // each in a transaction of its own: what cannot be started holds up nobody else
-        let outcome = self.write(Durability::Power, move |change| change.promote(session, lease)).await;
+        let outcome = self.write(Durability::Power, move |change| change.promote(session, lease, &again)).await;
         Ok(Some(Promotion { session, outcome }))
     }
 
@@ -58,9 +59,12 @@ impl StoreHandle {
     pub async fn launch_again(&self, session: SessionId, never_ran: RuntimeId, lease: LeaseId) -> Result<Option<Promoted>> {
         self.write(Durability::Power, move |change| {
             let text: Option<String> = change
-                .query_row("SELECT queued_launch FROM sessions WHERE id = ?1 AND status = 'active'", [session.to_string()], |row| {
-                    row.get(0)
-                })
+                .query_row(
+                    "SELECT queued_launch FROM sessions WHERE id = ?1 AND status = 'active'
+                         AND NOT EXISTS (SELECT 1 FROM runtimes WHERE runtimes.id = ?2 AND ending IS NOT NULL)",
+                    params![session.to_string(), never_ran.to_string()],
+                    |row| row.get(0),
+                )
                 .optional()?
                 .flatten();
             let Some(text) = text else { return Ok(None) };
@@ -172,10 +176,11 @@ impl Change<'_> {
         Ok(queued > 0 || running >= limit)
     }
 
-    /// `None` if it does not wait any more.
-    fn promote(&mut self, session: SessionId, lease: LeaseId) -> Result<Option<Promoted>> {
+    /// `None` if it does not wait any more, or its place is taken.
+    fn promote(&mut self, session: SessionId, lease: LeaseId, limits: &BTreeMap<String, u64>) -> Result<Option<Promoted>> {
         let waiting = load(&self.sql, session)?;
-        if waiting.status != Status::Queued {
+        let group = waiting.group.as_deref().unwrap_or_default();
+        if waiting.status != Status::Queued || standing(&self.sql, group)?.0 >= limit_of(&self.sql, group, limits)?.0 {
             return Ok(None);
         }
         let queued: Option<String> =

@@ -53,12 +53,12 @@ impl StoreHandle {
     }
 
     /// A client has control of it now, or nobody has.
-    pub async fn controlled(&self, runtime: RuntimeId, is_controlled: bool) -> Result<()> {
+    pub async fn controlled(&self, runtime: RuntimeId, is_controlled: impl FnOnce() -> bool + Send + 'static) -> Result<()> {
         self.write(Durability::Process, move |change| {
             change
                 .sql
                 .prepare_cached("UPDATE runtimes SET is_controlled = ?1 WHERE id = ?2 AND is_live")?
-                .execute(params![is_controlled, runtime.to_string()])?;
+                .execute(params![is_controlled(), runtime.to_string()])?;
             Ok(())
         })
         .await

@@ -86,6 +86,18 @@ impl StoreHandle {
         .await
     }
 
+    /// Takes a thread away whose sessions have all been cleaned up; `false` if there is none of that name.
+    pub async fn remove_empty(&self, name: String) -> Result<bool> {
+        self.write(Durability::Power, move |change| {
+            let gone = change.execute(
+                "DELETE FROM threads WHERE name = ?1 AND NOT EXISTS (SELECT 1 FROM sessions WHERE thread_id = threads.id)",
+                [&name],
+            )?;
+            Ok(gone > 0)
+        })
+        .await
+    }
+
     pub async fn thread_of(&self, session: SessionId) -> Result<Thread> {
         self.read(move |connection| {
             let row = connection.query_row(
@@ -243,7 +255,14 @@ fn find(connection: &Connection, word: &str) -> rusqlite::Result<std::result::Re
         connection.prepare_cached("SELECT id FROM threads WHERE name = ?1")?.query_row([word], |row| row.get(0)).optional()?;
     if let Some(thread) = exact {
         let id: Option<String> = connection.prepare_cached(latest)?.query_row([&thread], |row| row.get(0)).optional()?;
-        return Ok(id.as_deref().and_then(SessionId::parse).map(|session| Found { session, by_id: false }).ok_or_else(not_found));
+        let all_gone = || {
+            let word = shared::text::visible(word);
+            Failure::new(
+                Code::NotFound,
+                format!("the sessions of {word} have been cleaned up: `sessions-tui new -n {word}` opens the next, `rm {word}` forgets it"),
+            )
+        };
+        return Ok(id.as_deref().and_then(SessionId::parse).map(|session| Found { session, by_id: false }).ok_or_else(all_gone));
     }
     if let Some(id) = SessionId::parse(word) {
         let exists: bool = connection

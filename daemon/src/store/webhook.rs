@@ -106,13 +106,18 @@ impl StoreHandle {
 
     /// Takes the endpoint away with everything that waits for it; gives it as it was.
     pub async fn remove_webhook(&self, id: WebhookId) -> Result<Webhook> {
-        self.write(Durability::Power, move |change| {
-            let webhook = load(&change.sql, id)?;
-            change.execute("DELETE FROM webhooks WHERE id = ?1", [id.to_string()])?;
-            change.deliveries_changed = true;
-            Ok(webhook)
-        })
-        .await
+        let (webhook, is_last) = self
+            .write(Durability::Power, move |change| {
+                let webhook = load(&change.sql, id)?;
+                change.execute("DELETE FROM webhooks WHERE id = ?1", [id.to_string()])?;
+                change.deliveries_changed = true;
+                Ok((webhook, change.query_row("SELECT NOT EXISTS (SELECT 1 FROM webhooks)", [], |row| row.get(0))?))
+            })
+            .await?;
+        if is_last {
+            self.has_webhooks.store(false, Ordering::Relaxed);
+        }
+        Ok(webhook)
     }
 
     pub async fn enable_webhook(&self, id: WebhookId) -> Result<Webhook> {

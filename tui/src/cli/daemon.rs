@@ -141,7 +141,7 @@ async fn status(paths: &Paths, json: bool) -> Result<(), Failure> {
     let mut out = format!("the daemon is running, pid {}\n", status.pid);
     out += &table::field("version", &format!("{} (protocol {})", status.version, status.protocol));
     out += &table::field("since", &status.started_at.to_string());
-    out += &table::field("live sessions", &status.live_sessions.to_string());
+    out += &table::field("programs", &status.live_sessions.to_string());
     out += &table::field("clients", &status.clients.to_string());
     out += &table::field("socket", &status.socket);
     out += &table::field("state", &status.state_dir);

@@ -2,43 +2,56 @@
 
 use shared::event::Event;
 use shared::id::Seq;
-use shared::message::{Failure, Push, Request};
+use shared::message::{Failure, Push, Request, Told};
 use shared::paths::Paths;
 use shared::text::{pad, visible};
 
-use super::print;
+use super::print_on;
+use crate::client::Incoming;
 use crate::connect;
 
 pub async fn events(paths: &Paths, name: Option<String>, since: Option<Seq>, follow: bool, json: bool) -> Result<(), Failure> {
     let mut last = since;
+    let mut who = name;
     loop {
         let mut client = connect::connect(paths).await?;
-        client.call::<serde_json::Value>(Request::Events { name: name.clone(), since: last, follow }).await?;
-        while let Some(push) = client.waiting_push() {
-            last = show(push, json)?.or(last);
-        }
-        if !follow {
-            return Ok(());
-        }
-        // a daemon that went away is started again, and told where we were: nothing is missed, nothing comes twice
-        while let Ok(push) = client.push().await {
-            if matches!(push, Push::Stopping { restart: false }) {
-                return Err(connect::no_daemon("the daemon was stopped".into()));
+        let sent = client.send(Request::Events { name: who.clone(), since: last, follow }).await;
+        let Ok(call) = sent else { continue };
+        // printed as they come: there may be millions. A daemon that went away is started again, and told where we were:
+        // nothing is missed, nothing comes twice
+        while let Ok(incoming) = client.receive().await {
+            match incoming {
+                Incoming::Push(Push::Stopping { restart: false }) => return Err(connect::no_daemon("the daemon was stopped".into())),
+                Incoming::Push(push) => {
+                    let seq = match &push {
+                        Push::Event(event) => Some(event.seq),
+                        Push::CaughtUp { seq } => Some(*seq),
+                        _ => None,
+                    };
+                    if !show(push, json)? {
+                        return Ok(());
+                    }
+                    last = seq.or(last);
+                }
+                Incoming::Answer(answer) if answer.id == call || answer.id == 0 => {
+                    let told: Told = answer.understand()?;
+                    // by its id from now on: a name may go to another
+                    who = told.session.map(|session| session.to_string()).or(who);
+                    if !follow {
+                        return Ok(());
+                    }
+                }
+                Incoming::Answer(_) | Incoming::Output(_) => {}
             }
-            last = show(push, json)?.or(last);
         }
     }
 }
 
-fn show(push: Push, json: bool) -> Result<Option<Seq>, Failure> {
-    let event = match push {
-        Push::Event(event) => event,
-        Push::CaughtUp { seq } => return Ok(Some(seq)),
-        Push::Detached { .. } | Push::Control { .. } | Push::Stopping { .. } => return Ok(None),
-    };
+/// Prints an event; `false` when nobody reads any more.
+fn show(push: Push, json: bool) -> Result<bool, Failure> {
+    let Push::Event(event) = push else { return Ok(true) };
     let line = if json { serde_json::to_string(&event).map_err(|error| Failure::failed(error.to_string()))? } else { words(&event) };
-    print(&format!("{line}\n"))?;
-    Ok(Some(event.seq))
+    print_on(&format!("{line}\n"))
 }
 
 pub fn words(event: &Event) -> String {

@@ -11,7 +11,9 @@ use crate::connect;
 #[derive(Subcommand)]
 pub enum LifeCommand {
     /// Pause a session
-    #[command(after_help = "Example:\n  sessions-tui pause fix --reason 'waits for an answer'")]
+    #[command(
+        after_help = "Its program goes on for now: freezing it comes with a later version.\n\nExample:\n  sessions-tui pause fix --reason 'waits for an answer'"
+    )]
     Pause {
         /// The session: its name, its id, or the beginning of either
         name: String,
@@ -58,7 +60,7 @@ pub enum LifeCommand {
         #[arg(long)]
         json: bool,
     },
-    /// End a session and forget its folder and variables: the next one starts clean
+    /// End a session with its program, and forget its folder and variables: the next one starts clean
     #[command(after_help = "Example:\n  sessions-tui reset api && sessions-tui new -n api")]
     Reset {
         /// The session: its name, its id, or the beginning of either

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use shared::filter::Filter;
-use shared::message::{Changed, Failure, Layers, NewSession, Request};
+use shared::message::{Changed, Failure, Gone, Layers, NewSession, Request};
 use shared::paths::Paths;
 use shared::runtime::{Runtime, RuntimeState};
 use shared::session::{Session, Status};
@@ -56,7 +56,7 @@ pub async fn new(paths: &Paths, args: NewArgs) -> Result<(), Failure> {
     }
     let session = changed.session;
     if session.status == Status::Queued && !args.detached {
-        return print(&format!("{} waits in the queue: {}\n", visible(&session.name), table::status_words(&session)));
+        return print(&format!("{} is {}\n", visible(&session.name), table::status_words(&session)));
     }
     if stays {
         return print(&format!("{}\n", visible(&session.name)));
@@ -208,8 +208,7 @@ fn runtime_text(runtime: &Runtime) -> String {
 }
 
 pub async fn kill(paths: &Paths, name: String, json: bool) -> Result<(), Failure> {
-    let session: Session = connect::call(paths, Request::Kill { name }).await?;
-    if json { print_json(&session) } else { print(&format!("{} is {}\n", visible(&session.name), table::status_words(&session))) }
+    super::life::changed(paths, Request::Kill { name }, json).await
 }
 
 pub async fn rename(paths: &Paths, name: String, new: String, json: bool) -> Result<(), Failure> {
@@ -218,6 +217,6 @@ pub async fn rename(paths: &Paths, name: String, new: String, json: bool) -> Res
 }
 
 pub async fn rm(paths: &Paths, name: String, json: bool) -> Result<(), Failure> {
-    let session: Session = connect::call(paths, Request::Remove { name }).await?;
-    if json { print_json(&session) } else { print(&format!("{} is removed, with its recording\n", visible(&session.name))) }
+    let gone: Gone = connect::call(paths, Request::Remove { name }).await?;
+    if json { print_json(&gone) } else { print(&format!("{} is removed, with its recording\n", visible(&gone.name))) }
 }

@@ -17,11 +17,11 @@ pub enum StatsCommand {
     /// What sessions come to: how many, how they ended, how long they took, what they cost
     #[command(after_help = "Examples:\n  sessions-tui stats\n  sessions-tui stats --mode developer --created-after 7d --json")]
     Stats {
-        #[command(flatten)]
-        filter: FilterArgs,
         /// As JSON
         #[arg(long)]
         json: bool,
+        #[command(flatten)]
+        filter: FilterArgs,
     },
     /// Remove sessions that ended long ago, with their recordings
     #[command(
@@ -37,11 +37,11 @@ pub enum StatsCommand {
         /// Their audit lines go too, and those of earlier cleanups
         #[arg(long)]
         audit: bool,
-        #[command(flatten)]
-        filter: FilterArgs,
         /// As JSON
         #[arg(long)]
         json: bool,
+        #[command(flatten)]
+        filter: FilterArgs,
     },
     /// What stays of sessions that were cleaned up
     Audit {
@@ -98,6 +98,8 @@ async fn clean(paths: &Paths, asked: Cleanup) -> Result<Cleaned, Failure> {
         whole.bytes += step.bytes;
         whole.audit += step.audit;
         whole.sessions.extend(step.sessions);
+        // those that cannot go are met again by every step
+        whole.kept = step.kept;
         if !step.more {
             if shows_progress && whole.count > step.count {
                 eprint!("\r\x1b[K");
@@ -151,7 +153,7 @@ fn words(stats: &Stats) -> String {
 
 fn cleaned_words(cleaned: &Cleaned) -> String {
     let mut out = String::new();
-    if cleaned.dry_run {
+    if cleaned.dry_run && !cleaned.sessions.is_empty() {
         out += &audit_table(&cleaned.sessions);
     }
     let verb = if cleaned.dry_run { "would go" } else { "removed" };
@@ -162,17 +164,21 @@ fn cleaned_words(cleaned: &Cleaned) -> String {
     if cleaned.audit > 0 {
         let _ = write!(out, ", and {}", count(cleaned.audit as usize, "audit line"));
     }
-    out + "\n"
+    out.push('\n');
+    for why in &cleaned.kept {
+        let _ = writeln!(out, "kept: {}", visible(why));
+    }
+    out
 }
 
 fn audit_table(lines: &[AuditLine]) -> String {
-    let mut out = String::new();
+    let mut out = format!("{}  {}  {}  {}  {}\n", pad("ENDED", 17), pad("NAME", 20), pad("STATUS", 26), pad("TASKS", 9), "WORKSPACE");
     for line in lines {
         let reason = line.status_reason.as_ref().map(|reason| format!(": {}", visible(reason))).unwrap_or_default();
         let _ = writeln!(
             out,
             "{}  {}  {}  {}  {}",
-            line.created_at.strftime("%Y-%m-%dT%H:%MZ"),
+            pad(&line.ended_at.map(|at| at.strftime("%Y-%m-%dT%H:%MZ").to_string()).unwrap_or_default(), 17),
             pad(&visible(&line.name), 20),
             pad(&format!("{} {}{reason}", table::mark(line.status), line.status), 26),
             pad(&count(line.task_count as usize, "task"), 9),

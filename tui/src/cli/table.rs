@@ -93,6 +93,9 @@ pub struct Look<'a> {
     pub now: jiff::Timestamp,
 }
 
+/// Below this many columns a folder has no room.
+const NARROW: usize = 70;
+
 pub fn sessions(sessions: &[Session], look: &Look<'_>) -> String {
     let rows: Vec<[String; 6]> = sessions
         .iter()
@@ -111,22 +114,28 @@ pub fn sessions(sessions: &[Session], look: &Look<'_>) -> String {
     let titles = ["NAME", "STATUS", "IDLE", "TASK OR COMMAND", "WORKSPACE", ""];
     let natural = |column: usize| rows.iter().map(|row| columns(&row[column])).chain([columns(titles[column])]).max().unwrap_or(0);
     let mut widths: [usize; 6] = std::array::from_fn(natural);
-    widths[0] = widths[0].min(28);
-    widths[1] = widths[1].min(30);
-    // what is left is shared by the two columns that can be cut without harm
-    let fixed = widths[0] + widths[1] + widths[2] + widths[5] + 2 * 5;
-    let left = look.width.saturating_sub(fixed).max(16);
-    if widths[3] + widths[4] > left {
-        let command = widths[3].min(left.saturating_sub(widths[4].min(left / 2)));
-        widths[3] = command.max(8);
-        widths[4] = left.saturating_sub(widths[3]);
+    // each may have its share of the width; the two that can be cut without harm share what is left
+    widths[0] = widths[0].min((look.width / 4).clamp(8, 28));
+    widths[1] = widths[1].min((look.width * 3 / 8).clamp(10, 30));
+    if look.width < NARROW {
+        widths[4] = 0;
+        widths[5] = 0;
     }
+    let gaps = 2 * (widths.iter().filter(|width| **width > 0).count() - 1);
+    let left = look.width.saturating_sub(widths[0] + widths[1] + widths[2] + widths[5] + gaps).max(8);
+    if widths[3] + widths[4] > left {
+        // a task says more than a folder
+        widths[4] = widths[4].min((left / 3).max(left.saturating_sub(widths[3])));
+        widths[3] = left - widths[4];
+    }
+    let shown: Vec<usize> = (0..6).filter(|column| widths[*column] > 0).collect();
     let mut out = String::new();
-    let heading: Vec<String> = (0..6).map(|c| pad(titles[c], widths[c])).collect();
+    let heading: Vec<String> = shown.iter().map(|&c| pad(titles[c], widths[c])).collect();
     push_line(&mut out, &heading.join("  "), look.colours.then_some("1"));
     for (row, session) in rows.iter().zip(sessions) {
-        let cells: Vec<String> = (0..6)
-            .map(|c| {
+        let cells: Vec<String> = shown
+            .iter()
+            .map(|&c| {
                 let text = pad(&row[c], widths[c]);
                 if look.colours && c == 1 { format!("\x1b[{}m{text}\x1b[0m", colour(session.status)) } else { text }
             })
@@ -156,6 +165,22 @@ mod tests {
         let at = |s| jiff::Timestamp::from_second(s).expect("a time");
         for (seconds, text) in [(0, "0s"), (59, "59s"), (60, "1m"), (7199, "1h"), (200_000, "2d"), (-5, "0s")] {
             assert_eq!(ago(at(1_000_000), at(1_000_000 + seconds)), text);
+        }
+    }
+
+    #[test]
+    fn no_line_is_wider_than_the_window() {
+        let mut long = crate::app::tests::session(&"x".repeat(60), Status::Paused);
+        long.status_reason = Some("waits for an answer from the customer".into());
+        long.task = Some("Fix the login of users whose cache is cold, größe 世界".into());
+        long.workspace = "/a/rather/long/path/to/some/project/of/mine".into();
+        let list = [long, crate::app::tests::session("b", Status::Active)];
+        for width in [40, 60, 80, 120, 200] {
+            let text = sessions(&list, &Look { width, colours: false, home: None, now: jiff::Timestamp::UNIX_EPOCH });
+            for line in text.lines() {
+                assert!(columns(line) <= width, "{width}: {line}");
+            }
+            assert!(text.contains("Fix the"), "{width}: {text}");
         }
     }
 
