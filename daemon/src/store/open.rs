@@ -72,7 +72,7 @@ fn try_open(path: &Path) -> Result<Connection> {
 }
 
 /// Reading all of a large database would keep everybody waiting at every start: it is looked through later, beside the work.
-const LARGE_BYTES: u64 = 32 << 20;
+const LARGE_BYTES: u64 = 4 << 20;
 
 fn is_large(path: &Path) -> bool {
     std::fs::metadata(path).is_ok_and(|meta| meta.len() > LARGE_BYTES)
