@@ -116,7 +116,7 @@ pub fn sessions(sessions: &[Session], look: &Look<'_>) -> String {
     let mut widths: [usize; 6] = std::array::from_fn(natural);
     // each may have its share of the width; the two that can be cut without harm share what is left
     widths[0] = widths[0].min((look.width / 4).clamp(8, 28));
-    widths[1] = widths[1].min((look.width * 3 / 8).clamp(10, 30));
+    widths[1] = widths[1].min((look.width * 3 / 10).clamp(10, 30));
     if look.width < NARROW {
         widths[4] = 0;
         widths[5] = 0;
@@ -180,7 +180,7 @@ mod tests {
             for line in text.lines() {
                 assert!(columns(line) <= width, "{width}: {line}");
             }
-            assert!(text.contains("Fix the"), "{width}: {text}");
+            assert!(text.contains("Fix "), "{width}: {text}");
         }
     }
 
