@@ -158,12 +158,12 @@ pub enum Command {
     Life(life::LifeCommand),
     #[command(flatten)]
     Record(record::RecordCommand),
-    /// What happened: all events, or those of one session
+    /// What happened: all events, or those of one name, its earlier sessions included
     #[command(
         after_help = "Each event has a number over all sessions (seq), which --since takes, and one within its session (n), without a gap.\n\nExamples:\n  sessions-tui events api\n  sessions-tui events api --since 42 --follow --json"
     )]
     Events {
-        /// The session; without it, all
+        /// A session, with all others of its name; without it, everything
         name: Option<String>,
         /// Only events after this number
         #[arg(long, value_name = "SEQ", allow_negative_numbers = true)]
