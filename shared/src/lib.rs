@@ -1,6 +1,7 @@
 //! The words every part of the product uses, their form on the wire, and the screen.
 //! No files, sockets, clock or async here: everything is a value or a pure function.
 
+mod answer;
 pub mod config;
 pub mod event;
 pub mod filter;

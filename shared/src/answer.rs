@@ -1,0 +1,165 @@
+//! What is answered to requests, beside the words themselves.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::event::Event;
+use crate::id::{Seq, SessionId, ThreadId};
+use crate::lease::Lease;
+use crate::runtime::Runtime;
+use crate::screen::Size;
+use crate::session::{Session, Status};
+use crate::terminal::Terminal;
+use crate::thread::Thread;
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Attached {
+    pub session: SessionId,
+    pub name: String,
+    pub control: bool,
+    /// The daemon reads and writes the client's terminal itself.
+    pub direct: bool,
+    /// How the program ended, when there is only its last screen to show.
+    pub ended: Option<String>,
+}
+
+/// A session after what was asked, and what the caller should know about it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Changed {
+    #[serde(flatten)]
+    pub session: Session,
+    /// What a person should be told beyond the new state.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub note: Option<String>,
+    /// The session that was meant, if a fresh one had to take its place.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub previous: Option<Previous>,
+}
+
+/// A thread that was taken away, with everything below it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Gone {
+    pub name: String,
+}
+
+/// What the answer to `Events` says.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Told {
+    /// The last event that was told.
+    pub seq: Seq,
+    /// The session that was meant: its name may change.
+    pub session: Option<SessionId>,
+}
+
+/// A session that cannot go on, in whose place a fresh one was opened.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Previous {
+    pub id: SessionId,
+    pub thread: ThreadId,
+    pub name: String,
+    pub status: Status,
+    pub status_reason: Option<String>,
+    pub error: Option<String>,
+    pub last_activity_at: jiff::Timestamp,
+}
+
+/// Everything needed to go on with a session.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Resumption {
+    pub id: SessionId,
+    pub name: String,
+    pub workspace: String,
+    /// The folder its terminal was left in.
+    pub cwd: Option<String>,
+    pub mode: Option<String>,
+    pub task: Option<String>,
+    pub status: Status,
+    pub status_reason: Option<String>,
+    pub iterations: u64,
+    pub max_iterations: u64,
+    pub context: Value,
+    pub metadata: Value,
+    pub result: Option<String>,
+    pub error: Option<String>,
+    /// Newest last.
+    pub recent_events: Vec<Event>,
+    pub resumable: bool,
+    /// Why, or why not, and what to do.
+    pub reason: String,
+    /// The session that was meant, if a fresh one had to take its place.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub previous: Option<Previous>,
+}
+
+/// All layers of a thread.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Layers {
+    pub thread: Thread,
+    pub session: Session,
+    /// Every session of the thread, newest first.
+    pub sessions: Vec<SessionLine>,
+    pub terminals: Vec<Terminal>,
+    pub runtimes: Vec<Runtime>,
+    pub leases: Vec<Lease>,
+}
+
+/// A session of a thread in one line.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct SessionLine {
+    pub id: SessionId,
+    pub status: Status,
+    pub status_reason: Option<String>,
+    pub task: Option<String>,
+    /// Tasks given to this session.
+    pub task_count: u64,
+    pub created_at: jiff::Timestamp,
+    pub last_activity_at: jiff::Timestamp,
+    pub ended_at: Option<jiff::Timestamp>,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ScreenShot {
+    pub size: Size,
+    pub cursor: (u16, u16),
+    pub cursor_visible: bool,
+    pub alternate: bool,
+    pub title: String,
+    /// Lines that scrolled away, oldest first.
+    pub scrollback: Vec<Line>,
+    pub rows: Vec<Line>,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Line {
+    pub text: String,
+    pub ansi: String,
+    pub wrapped: bool,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct DaemonStatus {
+    pub pid: u32,
+    pub version: String,
+    pub protocol: u32,
+    pub started_at: jiff::Timestamp,
+    pub live_sessions: u32,
+    pub clients: u32,
+    pub socket: String,
+    pub state_dir: String,
+    pub log: String,
+    /// What a user should know: a suspended recording, a database set aside.
+    pub warnings: Vec<String>,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Stopped {
+    /// Sessions that go on without the daemon.
+    pub going_on: u32,
+    pub ended: u32,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Waited {
+    pub status: Status,
+    pub exit: Option<crate::runtime::ExitStatus>,
+}
