@@ -43,6 +43,7 @@ fn promise_13_bad_words_are_refused_and_change_nothing() {
         (&["group", "unset", "nobody"], 3, "group ls"),
         (&["iterate", "nobody"], 3, "no session called"),
         (&["iterate", "api", "--data", "[1]"], 2, "JSON object"),
+        (&["iterate", "api", "--data", "{\"iteration\":9}"], 2, "choose another key"),
         (&["event", "api", "complete"], 2, "sessions-tui complete"),
         (&["event", "api", "two words"], 2, "cannot be an event's type"),
         (&["tool-call", "api", ""], 2, "tool's name"),

@@ -22,10 +22,6 @@ struct Told {
     last_round: Option<usize>,
 }
 
-fn events_of(root: &Root, name: &str) -> Vec<Value> {
-    root.run(&["events", name, "--json"]).ok().lines().map(|line| serde_json::from_str(line).expect("JSON")).collect()
-}
-
 fn count(events: &[Value], kind: &str) -> u64 {
     events.iter().filter(|event| event["type"] == kind).count() as u64
 }
@@ -72,7 +68,7 @@ fn reconnect(root: &Root) -> Wire {
 
 fn check(root: &Root, told: &[Told]) {
     let session = root.session("busy");
-    let events = events_of(root, "busy");
+    let events = root.events("busy");
     let numbers: Vec<u64> = events.iter().map(|event| event["n"].as_u64().expect("a number")).collect();
     assert_eq!(numbers, (1..=events.len() as u64).collect::<Vec<_>>(), "the session's numbers have no gap");
     let seqs: Vec<i64> = events.iter().map(|event| event["seq"].as_i64().expect("a number")).collect();
@@ -158,9 +154,7 @@ fn promise_5_fifty_clients_and_kill_9_in_the_middle_lose_nothing_acknowledged() 
 
 /// As the database has it, whoever runs.
 fn count_events(root: &Root) -> i64 {
-    let database = rusqlite::Connection::open(root.join("state/sessions.db")).expect("opens");
-    database.busy_timeout(crate::support::PATIENCE).expect("patience");
-    database.query_row("SELECT count(*) FROM events", [], |row| row.get(0)).expect("counts")
+    root.database().query_row("SELECT count(*) FROM events", [], |row| row.get(0)).expect("counts")
 }
 
 #[test]
@@ -192,7 +186,7 @@ fn promise_5_each_call_of_a_task_is_there_after_kill_9() {
     look(&[("/status", json!("active")), ("/max_iterations", json!(9)), ("/ended_at", Value::Null)]);
     root.run(&["complete", "fix", "--result", "done"]).ok();
     look(&[("/status", json!("completed")), ("/result", json!("done"))]);
-    let kinds: Vec<Value> = events_of(&root, "fix").into_iter().map(|event| event["type"].clone()).collect();
+    let kinds = root.kinds("fix");
     assert_eq!(
         json!(kinds),
         json!(["start", "iteration", "tool_call", "context", "pause", "resume", "iteration", "iteration", "timeout", "resume", "complete"])

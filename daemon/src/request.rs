@@ -16,7 +16,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use shared::event::Author;
 use shared::id::SessionId;
 use shared::message::{Answer, Code, Failure, Previous, Request};
-use shared::runtime::{LostReason, RuntimeState};
+use shared::runtime::RuntimeState;
 use shared::session::{Session, Status};
 use tokio::task::AbortHandle;
 
@@ -186,10 +186,8 @@ async fn find(context: &Context, name: String) -> Result<Session, Failure> {
 /// is said and logged, and a fresh one on the same thread takes its place.
 async fn find_to_use(context: &Context, name: String, author: Author) -> Result<(Session, Option<Previous>), Failure> {
     let found = context.store.find(name).await?;
-    let is_id = found.by_id;
     let session = with_live(context, context.store.session(found.session).await?);
-    let is_lost = matches!(session.runtime_state, Some(RuntimeState::Lost { reason: LostReason::MachineRestarted, .. }));
-    if !(is_id && is_lost && session.is_lost()) {
+    if !found.by_id || !session.is_lost_with_machine() {
         return Ok((session, None));
     }
     let fresh = session::open_record(context, session.id, author).await?;

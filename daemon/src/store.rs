@@ -4,6 +4,7 @@
 mod cleanup;
 mod clock;
 mod event;
+mod launch;
 mod life;
 mod new;
 mod open;

@@ -63,6 +63,26 @@ pub struct Previous {
     pub last_activity_at: jiff::Timestamp,
 }
 
+impl Previous {
+    pub fn of(session: &Session) -> Self {
+        Self {
+            id: session.id,
+            thread: session.thread,
+            name: session.name.clone(),
+            status: session.status,
+            status_reason: session.status_reason.clone(),
+            error: session.error.clone(),
+            last_activity_at: session.last_activity_at,
+        }
+    }
+
+    /// What happened to it, for a person.
+    pub fn sentence(&self) -> String {
+        let why = self.error.as_deref().unwrap_or("it was lost");
+        format!("session {} cannot go on: {why}; last activity {}", self.id, self.last_activity_at)
+    }
+}
+
 /// Everything needed to go on with a session.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Resumption {

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::id::{RuntimeId, SessionId, ThreadId};
 use crate::policy::Policy;
-use crate::runtime::RuntimeState;
+use crate::runtime::{LostReason, RuntimeState};
 use crate::screen::Size;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -113,9 +113,10 @@ pub struct Session {
 }
 
 impl Session {
-    /// It ended because its program was lost.
-    pub fn is_lost(&self) -> bool {
-        self.status == Status::Failed && self.status_reason.as_deref() == Some(LOST)
+    /// It ended because its program was lost when the machine was restarted.
+    pub fn is_lost_with_machine(&self) -> bool {
+        let went = matches!(self.runtime_state, Some(RuntimeState::Lost { reason: LostReason::MachineRestarted, .. }));
+        went && self.status == Status::Failed && self.status_reason.as_deref() == Some(LOST)
     }
 
     /// `completed (exit code 0)`

@@ -8,9 +8,7 @@ use shared::message::{Answer, DaemonStatus, Failure, PROTOCOL, Stopped};
 use super::Caller;
 use super::session::end_behind;
 use crate::context::{Context, Stop};
-
-/// Programs get this long to end by themselves when everything is stopped.
-const STOP_GRACE_MS: u32 = 2000;
+use crate::launch::ENDING_GRACE_MS;
 
 #[expect(clippy::unnecessary_wraps, reason = "requests all have the same form")]
 pub fn status(context: &Context) -> Result<DaemonStatus, Failure> {
@@ -47,7 +45,7 @@ pub async fn stop(context: &Context, caller: &Caller, id: u64, end_sessions: boo
         let author = caller.author;
         for handle in live {
             endings.spawn(async move {
-                handle.terminate(STOP_GRACE_MS, author).await;
+                handle.terminate(ENDING_GRACE_MS, author).await;
             });
         }
         // and what programs that ended earlier have left behind
@@ -58,7 +56,7 @@ pub async fn stop(context: &Context, caller: &Caller, id: u64, end_sessions: boo
                 && socket.extension().is_some_and(|extension| extension == "sock")
             {
                 endings.spawn(async move {
-                    end_behind(&socket, STOP_GRACE_MS).await;
+                    end_behind(&socket, ENDING_GRACE_MS).await;
                 });
             }
         }

@@ -5,7 +5,7 @@ use shared::json::MAX_DATA;
 use shared::message::{Changed, Code, Failure, Previous};
 use shared::session::Session;
 
-use super::session::{MAX_BUDGET, end_runtime};
+use super::session::{check_budget, end_runtime};
 use super::{find, find_to_use, with_live};
 use crate::context::Context;
 use crate::store::{Asked, EndAsked};
@@ -18,9 +18,7 @@ pub async fn pause(context: &Context, name: String, reason: Option<String>, auth
 }
 
 pub async fn resume(context: &Context, name: String, max_iterations: Option<u64>, author: Author) -> Result<Changed, Failure> {
-    if max_iterations.is_some_and(|budget| !(1..=MAX_BUDGET).contains(&budget)) {
-        return Err(Failure::usage(format!("--max-iterations must be between 1 and {MAX_BUDGET}")));
-    }
+    check_budget(max_iterations)?;
     let (session, previous) = find_to_use(context, name, author).await?;
     if previous.is_some() {
         // the fresh one is active already
@@ -82,15 +80,7 @@ pub async fn reset(context: &Context, name: String, author: Author) -> Result<Ch
 
 /// What was asked happened in the place of a session that was lost.
 pub(super) fn answer(context: &Context, session: Session, previous: Option<Previous>) -> Changed {
-    let note = previous.as_ref().map(|previous| {
-        format!(
-            "session {} cannot go on: {}; last activity {}; this is session {}",
-            previous.id,
-            previous.error.as_deref().unwrap_or("it was lost"),
-            previous.last_activity_at,
-            session.id
-        )
-    });
+    let note = previous.as_ref().map(|previous| format!("{}; this is session {}", previous.sentence(), session.id));
     Changed { session: with_live(context, session), note, previous }
 }
 

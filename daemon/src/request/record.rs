@@ -19,7 +19,7 @@ const RECENT_EVENTS: u32 = 20;
 const MAX_TOOL: usize = 200;
 
 /// Data of a caller: an object, bounded; nothing given is an empty one.
-fn data(what: &str, value: Value) -> Result<Map<String, Value>, Failure> {
+pub(super) fn data(what: &str, value: Value) -> Result<Map<String, Value>, Failure> {
     if value.is_null() {
         return Ok(Map::new());
     }
@@ -28,6 +28,9 @@ fn data(what: &str, value: Value) -> Result<Map<String, Value>, Failure> {
 
 pub async fn iterate(context: &Context, name: String, given: Value, author: Author) -> Result<Changed, Failure> {
     let given = data("--data", given)?;
+    if let Some(key) = ["iteration", "max_iterations"].into_iter().find(|key| given.contains_key(*key)) {
+        return Err(Failure::usage(format!("{key:?} in --data is written by the daemon itself: choose another key")));
+    }
     let (session, previous) = find_to_use(context, name, author).await?;
     let session = context.store.iterate(session.id, given, author).await?;
     if session.status == Status::Timeout {

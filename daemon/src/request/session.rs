@@ -3,15 +3,15 @@
 use std::path::Path;
 use std::time::Duration;
 
-use serde_json::{Map, Value};
 use shared::event::Author;
 use shared::filter::Filter;
 use shared::id::{RuntimeId, SessionId};
 use shared::message::{Changed, Code, Failure, Gone, Layers, NewSession};
+use shared::name;
 use shared::runtime::RuntimeState;
 use shared::session::{Session, Status};
-use shared::{json, name};
 
+use super::record::data;
 use super::{find, with_handle, with_live};
 use crate::context::Context;
 use crate::holder::link::Link;
@@ -51,8 +51,8 @@ pub async fn new(context: &Context, new: NewSession, author: Author) -> Result<C
         mode: new.mode,
         task: new.task,
         max_iterations: new.max_iterations,
-        context: given("--context", new.context)?,
-        metadata: given("--metadata", new.metadata)?,
+        context: data("--context", new.context)?,
+        metadata: data("--metadata", new.metadata)?,
         idle_timeout: new.idle_timeout,
         max_duration: new.max_duration,
         group,
@@ -116,14 +116,6 @@ fn take_over(context: &Context, opened: &Opened) -> Session {
     opened.session.clone()
 }
 
-/// A JSON object of a caller; nothing given is an empty one.
-fn given(what: &str, value: Value) -> Result<Map<String, Value>, Failure> {
-    if value.is_null() {
-        return Ok(Map::new());
-    }
-    json::check(what, &value, json::MAX_DATA).and_then(|()| json::object(what, value)).map_err(Failure::usage)
-}
-
 /// What can be said before anything is stored.
 fn check(new: &NewSession) -> Result<(), Failure> {
     if let Some(name) = &new.name
@@ -148,9 +140,7 @@ fn check(new: &NewSession) -> Result<(), Failure> {
     {
         return Err(Failure::usage(format!("a size of {}x{} is not possible: between 2x2 and 1000x500", size.cols, size.rows)));
     }
-    if new.max_iterations.is_some_and(|budget| !(1..=MAX_BUDGET).contains(&budget)) {
-        return Err(Failure::usage(format!("--max-iterations must be between 1 and {MAX_BUDGET}")));
-    }
+    check_budget(new.max_iterations)?;
     for (what, text) in [("task", &new.task), ("mode", &new.mode), ("user", &new.user), ("channel", &new.channel)] {
         if text.as_ref().is_some_and(|text| text.trim().is_empty()) {
             return Err(Failure::usage(format!("--{what} is empty: leave it out, or say something")));
@@ -163,7 +153,16 @@ fn check(new: &NewSession) -> Result<(), Failure> {
 }
 
 /// Far beyond any task, and far from what a number in a database can hold.
-pub const MAX_BUDGET: u64 = 1_000_000_000;
+const MAX_BUDGET: u64 = 1_000_000_000;
+
+pub fn check_budget(budget: Option<u64>) -> Result<(), Failure> {
+    match budget {
+        Some(budget) if !(1..=MAX_BUDGET).contains(&budget) => {
+            Err(Failure::usage(format!("--max-iterations must be between 1 and {MAX_BUDGET}")))
+        }
+        _ => Ok(()),
+    }
+}
 
 fn check_folder(path: &str) -> Result<(), Failure> {
     if !Path::new(path).is_absolute() {

@@ -189,12 +189,10 @@ pub async fn send(context: &Context, name: String, bytes: &str, author: Author) 
         return Err(Failure::new(
             Code::Status,
             format!(
-                "session {} cannot go on: {}; last activity {}; session {} was opened in its place; `sessions-tui new -n {}` starts a program in it",
-                previous.id,
-                previous.error.as_deref().unwrap_or("it was lost"),
-                previous.last_activity_at,
+                "{}; session {} was opened in its place; `sessions-tui new -n {}` starts a program in it",
+                previous.sentence(),
                 fresh.id,
-                fresh.name,
+                fresh.name
             ),
         ));
     }

@@ -65,6 +65,13 @@ pub(super) struct Standing {
     pub max_iterations: u64,
 }
 
+impl Standing {
+    /// Where a step leads from here, or a refusal.
+    fn allow(&self, step: Step) -> Result<Status> {
+        lifecycle::step(&self.name, self.status, self.reason.as_deref(), step).map_err(Error::Refused)
+    }
+}
+
 impl StoreHandle {
     /// Does what is asked if the present status allows it; gives the session as it is then.
     pub async fn change_status(&self, session: SessionId, asked: Asked, author: Author) -> Result<Session> {
@@ -80,7 +87,7 @@ impl StoreHandle {
         let session = self
             .write(Durability::Process, move |change| {
                 let standing = change.standing(session)?;
-                change.allow(&standing, Step::Iterate)?;
+                standing.allow(Step::Iterate)?;
                 let iteration = standing.iterations + 1;
                 change.sql.prepare_cached("UPDATE sessions SET iterations = ?1, updated_at = ?2 WHERE id = ?3")?.execute(params![
                     iteration as i64,
@@ -262,11 +269,6 @@ impl Change<'_> {
         }
     }
 
-    #[expect(clippy::unused_self, reason = "reads as part of a change")]
-    fn allow(&self, standing: &Standing, step: Step) -> Result<Status> {
-        lifecycle::step(&standing.name, standing.status, standing.reason.as_deref(), step).map_err(Error::Refused)
-    }
-
     pub(super) fn obey(&mut self, session: SessionId, asked: &Asked, author: Author) -> Result<()> {
         let standing = self.standing(session)?;
         match asked {
@@ -276,7 +278,7 @@ impl Change<'_> {
             }
             Asked::Resume { max_iterations, limits } => {
                 let step = if max_iterations.is_some() { Step::ResumeWithBudget } else { Step::Resume };
-                self.allow(&standing, step)?;
+                standing.allow(step)?;
                 if let Some(budget) = max_iterations {
                     if *budget <= standing.iterations {
                         return Err(Error::Usage(format!(
@@ -390,7 +392,7 @@ impl Change<'_> {
 
     /// One step of the state machine, if it is allowed here.
     fn step(&mut self, session: SessionId, standing: &Standing, step: Step, words: &Words<'_>) -> Result<()> {
-        let target = self.allow(standing, step)?;
+        let target = standing.allow(step)?;
         let (now, steady, id) = (micros(jiff::Timestamp::now()), self.clock.now(), session.to_string());
         if target == Status::Active {
             self.sql

@@ -6,21 +6,19 @@ use std::collections::BTreeMap;
 use rusqlite::{OptionalExtension, params};
 use serde_json::{Map, Value, json};
 use shared::event::Author;
-use shared::id::{LeaseId, RuntimeId, SessionId, TerminalId, ThreadId};
+use shared::id::{LeaseId, RuntimeId, SessionId, ThreadId};
 use shared::message::Previous;
 use shared::policy::{Kind, Limit, Policy};
-use shared::runtime::{Launch, LostReason, RuntimeState};
+use shared::runtime::Launch;
 use shared::screen::Size;
 use shared::session::{DEFAULT_ITERATIONS, Session, Status};
 use shared::terminal::TerminalKind;
 use shared::{json, name, text};
 
+use super::launch::DEFAULT_SIZE;
 use super::queue::QueuedLaunch;
 use super::session::load;
 use super::{Change, Durability, Error, Fact, Result, StoreHandle, broken, json as stored, micros, parse};
-
-/// A terminal nobody has attached to yet.
-const DEFAULT_SIZE: Size = Size { cols: 80, rows: 24 };
 
 /// Everything that is asked of a new session, checked as far as can be without looking at the thread.
 #[derive(Clone)]
@@ -143,14 +141,7 @@ impl Change<'_> {
             }
         };
         if let Some(previous) = previous {
-            opened.note = Some(format!(
-                "session {} of thread {} cannot go on: {}; last activity {}; this is session {}",
-                previous.id,
-                previous.name,
-                previous.error.as_deref().unwrap_or("it was lost"),
-                previous.last_activity_at,
-                opened.session.id
-            ));
+            opened.note = Some(format!("{}; this is session {}", previous.sentence(), opened.session.id));
             opened.previous = Some(previous);
         }
         Ok(opened)
@@ -166,9 +157,8 @@ impl Change<'_> {
                         Error::Gone => Error::NotFound(format!("there is no session {id}: `sessions-tui ls --all` shows what there is")),
                         other => other,
                     })?;
-                    let is_lost = matches!(session.runtime_state, Some(RuntimeState::Lost { reason: LostReason::MachineRestarted, .. }));
-                    if session.is_lost() && is_lost {
-                        previous = Some(previous_of(&session));
+                    if session.is_lost_with_machine() {
+                        previous = Some(Previous::of(&session));
                         new.lost = Some(Box::new(session.clone()));
                     }
                     Some(session.name)
@@ -358,31 +348,12 @@ impl Change<'_> {
             return Ok(Start::GoesOn(runtime));
         }
         let Some(program) = &new.program else {
-            self.store_terminal(thread, new.lease)?;
+            self.store_terminal(thread.id, &thread.workspace, new.lease)?;
             return Ok(Start::No);
         };
         let launch = self.launch_of(new, program, thread)?;
         self.store_launch(thread.id, session, new.runtime, &launch, new.lease)?;
         Ok(Start::Now(launch))
-    }
-
-    /// The thread's program that is still there belongs to this session from now on; one that is being ended does not.
-    pub(super) fn take_over_program(&mut self, thread: ThreadId, name: &str, session: SessionId) -> Result<Option<RuntimeId>> {
-        let running: Option<(String, bool)> = self
-            .query_row(
-                "SELECT runtimes.id, ending IS NOT NULL FROM runtimes JOIN terminals ON terminals.id = terminal_id
-                 WHERE is_live AND thread_id = ?1 AND kind = ?2",
-                params![thread.to_string(), TerminalKind::Terminal.as_str()],
-                |row| Ok((row.get(0)?, row.get(1)?)),
-            )
-            .optional()?;
-        let Some((id, is_ending)) = running else { return Ok(None) };
-        let runtime = RuntimeId::parse(&id).ok_or_else(|| broken("runtime id", &id))?;
-        if is_ending {
-            return Err(Error::Ending { name: name.to_owned(), runtime });
-        }
-        self.execute("UPDATE runtimes SET session_id = ?1 WHERE id = ?2", params![session.to_string(), id])?;
-        Ok(Some(runtime))
     }
 
     /// The program with the folder and variables its terminal was left with, where nothing else is asked for.
@@ -420,67 +391,6 @@ impl Change<'_> {
         Ok(launch)
     }
 
-    /// A record without a program has a place to work in too.
-    fn store_terminal(&mut self, thread: &Thread, lease: LeaseId) -> Result<()> {
-        self.keep_lease(lease)?;
-        self.execute(
-            "INSERT INTO terminals (id, thread_id, kind, cwd, cols, rows, lease_id) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)
-             ON CONFLICT (thread_id, kind) DO NOTHING",
-            params![
-                TerminalId::new().to_string(),
-                thread.id.to_string(),
-                TerminalKind::Terminal.as_str(),
-                thread.workspace,
-                DEFAULT_SIZE.cols,
-                DEFAULT_SIZE.rows,
-                lease.to_string()
-            ],
-        )?;
-        Ok(())
-    }
-
-    /// A launch is a row before it is a process. The thread keeps its one terminal of this kind.
-    pub(super) fn store_launch(
-        &mut self,
-        thread: ThreadId,
-        session: SessionId,
-        runtime: RuntimeId,
-        launch: &Launch,
-        lease: LeaseId,
-    ) -> Result<()> {
-        let kind = TerminalKind::Terminal.as_str();
-        self.keep_lease(lease)?;
-        self.execute(
-            "INSERT INTO terminals (id, thread_id, kind, cwd, env_delta, cols, rows, lease_id) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)
-             ON CONFLICT (thread_id, kind) DO UPDATE SET cwd = ?4, env_delta = ?5, cols = ?6, rows = ?7,
-                state_version = state_version + 1",
-            params![
-                TerminalId::new().to_string(),
-                thread.to_string(),
-                kind,
-                launch.cwd,
-                stored(&launch.env_delta)?,
-                launch.size.cols,
-                launch.size.rows,
-                lease.to_string()
-            ],
-        )?;
-        self.execute(
-            "INSERT INTO runtimes (id, terminal_id, session_id, launch, is_live, state, created_at)
-             SELECT ?1, id, ?2, ?3, 1, ?4, ?5 FROM terminals WHERE thread_id = ?6 AND kind = ?7",
-            params![
-                runtime.to_string(),
-                session.to_string(),
-                stored(launch)?,
-                stored(&RuntimeState::Starting)?,
-                micros(jiff::Timestamp::now()),
-                thread.to_string(),
-                kind
-            ],
-        )?;
-        Ok(())
-    }
-
     fn store_merged(&mut self, session: SessionId, context: Map<String, Value>, metadata: Map<String, Value>) -> Result<()> {
         if context.is_empty() && metadata.is_empty() {
             return Ok(());
@@ -489,18 +399,6 @@ impl Change<'_> {
         json::merge(&mut fresh.0, context);
         json::merge(&mut fresh.1, metadata);
         self.store_documents(session, &fresh.0, &fresh.1)
-    }
-}
-
-fn previous_of(session: &Session) -> Previous {
-    Previous {
-        id: session.id,
-        thread: session.thread,
-        name: session.name.clone(),
-        status: session.status,
-        status_reason: session.status_reason.clone(),
-        error: session.error.clone(),
-        last_activity_at: session.last_activity_at,
     }
 }
 

@@ -42,12 +42,8 @@ pub struct Promoted {
 impl StoreHandle {
     /// Gives the next free place to whoever waits longest for it, these left aside; `None` when nobody has one.
     pub async fn promote(&self, limits: BTreeMap<String, u64>, lease: LeaseId, aside: Vec<SessionId>) -> Result<Option<Promotion>> {
-        // looked at first without writing: most of the time nobody waits
-        let waits = self.read(|connection| Ok(!waiting_groups(connection)?.is_empty())).await?;
-        if !waits {
-            return Ok(None);
-        }
         let again = limits.clone();
+        // looked at first without writing: most of the time nobody waits
         let next = self.read(move |connection| next_in_line(connection, &limits, &aside)).await?;
         let Some(session) = next else { return Ok(None) };
         // each in a transaction of its own: what cannot be started holds up nobody else

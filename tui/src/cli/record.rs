@@ -110,7 +110,7 @@ pub async fn perform(paths: &Paths, command: RecordCommand) -> Result<(), Failur
                 return print_json(&resumption);
             }
             if let Some(previous) = &resumption.previous {
-                eprintln!("session {} cannot go on: {}", previous.id, visible(previous.error.as_deref().unwrap_or("it was lost")));
+                eprintln!("{}; this is session {}", visible(&previous.sentence()), resumption.id);
             }
             print(&words(&resumption))
         }
