@@ -149,7 +149,14 @@ pub async fn perform(context: &Context, caller: &Arc<Caller>, id: u64, request: 
         Request::TestWebhook { webhook } => answer!(webhook::test(context, webhook).await),
         Request::Deliveries { webhook, limit } => answer!(webhook::deliveries(context, webhook, limit).await),
         Request::Send { name, bytes } => answer!(terminal::send(context, name, &bytes, author).await),
-        Request::Screen { name, scrollback } => answer!(terminal::screen(context, name, scrollback).await),
+        Request::Exec(_)
+        | Request::Result { .. }
+        | Request::Output { .. }
+        | Request::Cancel { .. }
+        | Request::State { .. }
+        | Request::History { .. }
+        | Request::ResetRuntime { .. } => Err(Failure::usage("runtimes are not there yet")),
+        Request::Screen { name, scrollback, language: _ } => answer!(terminal::screen(context, name, scrollback).await),
         Request::Wait { name, condition, timeout_ms } => answer!(wait::wait(context, name, condition, timeout_ms).await),
         Request::Attach(attach) => terminal::attach(context, caller, id, attach).await.map(|()| None),
         Request::Detach { name } => answer!(terminal::detach(context, name).await),

@@ -4,6 +4,7 @@
 mod answer;
 pub mod config;
 pub mod event;
+pub mod exec;
 pub mod filter;
 pub mod frame;
 pub mod id;

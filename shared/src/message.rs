@@ -8,8 +8,9 @@ use serde_json::value::{RawValue, to_raw_value};
 
 use crate::config::Prefix;
 use crate::event::Event;
+use crate::exec::{ExecCall, Language, Place, Stream};
 use crate::filter::Filter;
-use crate::id::{Seq, SessionId};
+use crate::id::{ExecId, Seq, SessionId};
 use crate::policy::Limit;
 use crate::screen::Size;
 use crate::session::Status;
@@ -118,6 +119,52 @@ pub enum Request {
         #[serde(default)]
         metadata: Value,
     },
+    /// A structured call to an interpreter; answered with an `ExecResult`.
+    Exec(ExecCall),
+    /// What came of a call; waits for its end for this long, if at all.
+    Result {
+        exec: ExecId,
+        wait_ms: Option<u64>,
+        output_limit: Option<u64>,
+        /// Output is pushed from its beginning on.
+        #[serde(default)]
+        stream: bool,
+    },
+    /// A part of what a call printed.
+    Output {
+        exec: ExecId,
+        stream: Stream,
+        #[serde(default)]
+        offset: u64,
+        limit: Option<u64>,
+    },
+    /// Interrupts a call, or takes it out of the queue.
+    Cancel {
+        exec: ExecId,
+    },
+    /// What runtimes have in them.
+    State {
+        #[serde(flatten)]
+        place: Place,
+        language: Option<Language>,
+        history: Option<u32>,
+        /// Values of secret-looking names too.
+        #[serde(default)]
+        reveal: bool,
+    },
+    /// The calls of a place, newest last.
+    History {
+        #[serde(flatten)]
+        place: Place,
+        language: Option<Language>,
+        limit: Option<u32>,
+    },
+    /// Fresh processes and clean state for the runtimes of a place, or for one language of it.
+    ResetRuntime {
+        #[serde(flatten)]
+        place: Place,
+        language: Option<Language>,
+    },
     Stats(Filter),
     Cleanup(Cleanup),
     /// What stays of sessions that were cleaned up.
@@ -167,6 +214,9 @@ pub enum Request {
         name: String,
         #[serde(default)]
         scrollback: u32,
+        /// The transcript of this language's runtime instead of the program's screen.
+        #[serde(default)]
+        language: Option<Language>,
     },
     Wait {
         name: String,
@@ -273,6 +323,9 @@ pub enum Condition {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Attach {
     pub name: String,
+    /// The transcript of this language's runtime instead of the program.
+    #[serde(default)]
+    pub language: Option<Language>,
     pub size: Size,
     #[serde(default)]
     pub read_only: bool,
@@ -382,6 +435,12 @@ pub enum Push {
     /// The attached client has control now, or has lost it.
     Control {
         held: bool,
+    },
+    /// What a call that is being streamed has printed, exactly.
+    ExecOutput {
+        exec: ExecId,
+        stream: Stream,
+        base64: String,
     },
     /// The daemon ends; with `restart` another one follows at once.
     Stopping {

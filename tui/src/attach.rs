@@ -33,6 +33,8 @@ pub enum Left {
 }
 
 pub struct Wish {
+    /// The transcript of this language's runtime instead of the program.
+    pub language: Option<shared::exec::Language>,
     pub name: String,
     pub read_only: bool,
     pub prefix: Prefix,
@@ -98,6 +100,7 @@ impl Session {
         let mut size = self.tty.size().map_err(Trouble::Terminal)?;
         let request = Attach {
             name: self.name.clone(),
+            language: wish.language,
             size,
             read_only: wish.read_only,
             watching: self.was_watching,

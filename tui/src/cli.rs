@@ -18,6 +18,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Args, Parser, Subcommand};
+use shared::exec::Language;
 use shared::id::Seq;
 use shared::message::{Code, Condition, Failure};
 use shared::paths::Paths;
@@ -68,6 +69,9 @@ pub enum Command {
     Attach {
         /// The session; without it, the one that was active last
         name: Option<String>,
+        /// The transcript of this language's runtime: bash, python or node
+        #[arg(long, short, value_name = "LANG", value_parser = parse::language)]
+        language: Option<Language>,
         /// Only watch: never type, never change the terminal's size
         #[arg(long)]
         read_only: bool,
@@ -98,6 +102,9 @@ pub enum Command {
     Screen {
         /// The session: its name, its id, or the beginning of either
         name: String,
+        /// The transcript of this language's runtime: bash, python or node
+        #[arg(long, short, value_name = "LANG", value_parser = parse::language)]
+        language: Option<Language>,
         /// With colours and attributes
         #[arg(long, conflicts_with = "json")]
         ansi: bool,
@@ -374,11 +381,11 @@ async fn perform(paths: &Paths, command: Command) -> Result<(), Failure> {
     match command {
         Command::New(args) => session::new(paths, *args).await,
         Command::Ls(args) => session::ls(paths, args).await,
-        Command::Attach { name, read_only } => terminal::attach(paths, name, read_only).await,
+        Command::Attach { name, language, read_only } => terminal::attach(paths, name, language, read_only).await,
         Command::Detach { name, json } => terminal::detach(paths, name, json).await,
         Command::Show { name, json } => session::show(paths, name, json).await,
         Command::Send(args) => terminal::send(paths, args).await,
-        Command::Screen { name, ansi, json, scrollback } => terminal::screen(paths, name, ansi, json, scrollback).await,
+        Command::Screen { name, language, ansi, json, scrollback } => terminal::screen(paths, name, language, ansi, json, scrollback).await,
         Command::Wait { name, condition, timeout, json } => terminal::wait(paths, name, condition, timeout, json).await,
         Command::Kill { name, json } => session::kill(paths, name, json).await,
         Command::Rename { name, new, json } => session::rename(paths, name, new, json).await,

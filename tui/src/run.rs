@@ -31,7 +31,7 @@ pub async fn dashboard(paths: &Paths) -> Result<(), Failure> {
         let prefix = environment::load_config(paths).0.keys.prefix;
         let attached = async {
             let client = connect::connect(paths).await?;
-            attach::attach(paths, client, &Wish { name, read_only: false, prefix }).await
+            attach::attach(paths, client, &Wish { language: None, name, read_only: false, prefix }).await
         };
         let event = match attached.await {
             Ok(attach::Left::Detached(sentence) | attach::Left::HadEnded(sentence)) => Event::Said(sentence),

@@ -1,6 +1,7 @@
 //! Words of the command line into values, with errors that say what to write instead. Pure.
 
 use jiff::Timestamp;
+use shared::exec::Language;
 use shared::filter::Order;
 use shared::message::Condition;
 use shared::policy::Span;
@@ -28,6 +29,10 @@ pub fn status(text: &str) -> Result<Status, String> {
         let all: Vec<&str> = Status::ALL.iter().map(|status| status.as_str()).collect();
         format!("{text:?} is not a status: one of {}", all.join(", "))
     })
+}
+
+pub fn language(text: &str) -> Result<Language, String> {
+    Language::parse(text).ok_or_else(|| format!("{text:?} is not a language of ours: bash, python or node"))
 }
 
 pub fn duration_ms(text: &str) -> Result<u64, String> {

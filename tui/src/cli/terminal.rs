@@ -3,6 +3,7 @@
 use std::io::Read;
 
 use base64::Engine;
+use shared::exec::Language;
 use shared::filter::Filter;
 use shared::message::{Code, Condition, Failure, Request, ScreenShot, Waited};
 use shared::paths::Paths;
@@ -12,7 +13,7 @@ use super::{SendArgs, print, print_json};
 use crate::attach::{self, Wish};
 use crate::{connect, environment, tty};
 
-pub async fn attach(paths: &Paths, name: Option<String>, read_only: bool) -> Result<(), Failure> {
+pub async fn attach(paths: &Paths, name: Option<String>, language: Option<Language>, read_only: bool) -> Result<(), Failure> {
     if !tty::is_interactive() {
         return Err(Failure::usage(
             "attach needs a terminal on standard input and output: in scripts use `send`, `screen` and `wait` instead",
@@ -27,7 +28,7 @@ pub async fn attach(paths: &Paths, name: Option<String>, read_only: bool) -> Res
     if let Some(warning) = warning {
         eprintln!("{warning}");
     }
-    attach::attach(paths, client, &Wish { name, read_only, prefix: config.keys.prefix }).await?.say()
+    attach::attach(paths, client, &Wish { language, name, read_only, prefix: config.keys.prefix }).await?.say()
 }
 
 fn last_active(sessions: Vec<Session>) -> Result<String, Failure> {
@@ -72,8 +73,15 @@ pub async fn send(paths: &Paths, args: SendArgs) -> Result<(), Failure> {
 /// Bytes of one send call.
 const PART: usize = 256 << 10;
 
-pub async fn screen(paths: &Paths, name: String, ansi: bool, json: bool, scrollback: u32) -> Result<(), Failure> {
-    let shot: ScreenShot = connect::call(paths, Request::Screen { name, scrollback }).await?;
+pub async fn screen(
+    paths: &Paths,
+    name: String,
+    language: Option<Language>,
+    ansi: bool,
+    json: bool,
+    scrollback: u32,
+) -> Result<(), Failure> {
+    let shot: ScreenShot = connect::call(paths, Request::Screen { name, scrollback, language }).await?;
     if json {
         return print_json(&shot);
     }
