@@ -104,6 +104,8 @@ pub enum Place {
 pub struct ExecCall {
     #[serde(flatten)]
     pub place: Place,
+    /// Chosen by the caller, so that it can speak of the call before it is answered.
+    pub id: Option<ExecId>,
     pub code: String,
     #[serde(default)]
     pub verb: Verb,
