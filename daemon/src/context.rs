@@ -9,6 +9,7 @@ use shared::paths::Paths;
 use tokio::sync::watch;
 
 use crate::clock::Clock;
+use crate::exec::Execs;
 use crate::log::Log;
 use crate::queue::Queue;
 use crate::registry::Registry;
@@ -22,6 +23,7 @@ pub struct World {
     pub config: Config,
     pub store: StoreHandle,
     pub registry: Registry,
+    pub execs: Execs,
     pub queue: Queue,
     pub clock: Clock,
     pub post: Post,

@@ -2,6 +2,8 @@
 //! that has come: activity moves no timer.
 
 use shared::event::Author;
+use shared::policy::Kind;
+use shared::session::IDLE;
 use tokio::sync::broadcast::error::RecvError;
 
 use crate::clock::Steady;
@@ -9,8 +11,9 @@ use crate::context::{Context, Stop};
 use crate::policy::{self, Verdict};
 use crate::{request, store};
 
-/// After any of these a deadline may be nearer than before: a session began or goes on, or nobody is there any more.
-const NEARER: &[&str] = &["start", "resume", "policy", "detach", "control"];
+/// After any of these a deadline may be nearer than before: a session began or goes on, or nobody is there any more. The end of
+/// a call is many, and moves nothing if a deadline is known (`run`).
+const NEARER: &[&str] = &["start", "resume", "policy", "detach", "control", "exec_finished"];
 
 /// A database that could not be asked (a full disk) is asked again this much later.
 const RETRY_MICROS: i64 = 5_000_000;
@@ -36,6 +39,8 @@ pub async fn run(context: Context) {
             tokio::select! {
                 () = &mut due => break,
                 event = news.recv() => match event {
+                    // looked at when the known deadline comes, which is never later than one more span
+                    Ok(event) if event.kind == "exec_finished" && next.is_some() => {}
                     Ok(event) if NEARER.contains(&event.kind.as_str()) => break,
                     Ok(_) => {}
                     Err(RecvError::Lagged(_)) => break,
@@ -56,20 +61,19 @@ async fn look(context: &Context) -> store::Result<Option<Steady>> {
         if *context.stop.borrow() != Stop::No {
             return Ok(None);
         }
-        let handle = live.get(&session).cloned();
-        let present = move |stored: policy::Facts| match &handle {
-            Some(handle) => policy::Facts {
-                idle_since: stored.idle_since.max(handle.facts.last_steady()),
-                is_controlled: handle.facts.is_controlled(),
-                ..stored
-            },
-            None => stored,
+        let handles = live.get(&session).cloned().unwrap_or_default();
+        let held_until = handles.iter().filter_map(|handle| handle.facts.held_until()).min();
+        let present = move |stored: policy::Facts| policy::Facts {
+            idle_since: handles.iter().map(|handle| handle.facts.last_steady()).fold(stored.idle_since, Steady::max),
+            // a call that runs is somebody who waits
+            is_controlled: handles.iter().any(|handle| handle.facts.is_controlled() || handle.facts.calls() > 0),
+            ..stored
         };
         match policy::judge(&present.clone()(stored), context.clock.now()) {
             Verdict::Never => {}
             // for as long as somebody is there; what they do then is an event
             Verdict::Held => {
-                if let Some(until) = live.get(&session).and_then(|handle| handle.facts.held_until()) {
+                if let Some(until) = held_until {
                     again(until);
                 }
             }
@@ -77,7 +81,7 @@ async fn look(context: &Context) -> store::Result<Option<Steady>> {
             Verdict::Expired(_) => match context.store.expire(session, present).await? {
                 Some(expired) => {
                     context.log.note(&format!("session {session} is over: timeout ({})", expired.reason));
-                    if let Some(runtime) = expired.runtime {
+                    for runtime in expired.runtimes {
                         let context = context.clone();
                         tokio::spawn(async move {
                             // one that cannot be reached now is ended when it can: that is stored
@@ -88,6 +92,23 @@ async fn look(context: &Context) -> store::Result<Option<Steady>> {
                 // something happened to it just now: its new deadline is looked at in the next round
                 None => again(context.clock.now()),
             },
+        }
+    }
+    for handle in context.registry.all().into_iter().filter(|handle| handle.language.is_some()) {
+        let Some(span) = context.config.policy.of(Kind::Runtime).idle_timeout.span() else { break };
+        // while a call runs, or somebody is there, nothing is idle; what they do then is an event
+        if handle.facts.calls() > 0 || handle.facts.is_controlled() {
+            continue;
+        }
+        let due = handle.facts.last_steady() + span.micros();
+        if due > context.clock.now() {
+            again(due);
+        } else if context.store.end_interpreter(handle.id, IDLE).await? {
+            context.log.note(&format!("a runtime of session {} was idle and is ended", handle.facts.session()));
+            let context = context.clone();
+            tokio::spawn(async move {
+                let _ = request::end_runtime(&context, handle.id, Author::Daemon).await;
+            });
         }
     }
     Ok(next)

@@ -1,10 +1,13 @@
 //! A holder owns one program with its PTY and appends what it says to the recording. It outlives the daemon.
-//! `process`, `peer`, `pty` and `wire` run inside the holder; `spawn` and `link` are the daemon's side.
+//! `process`, `recorder`, `peer`, `pty`, `driver`, `limit` and `wire` run inside the holder; `spawn` and `link` are the daemon's side.
 
+mod driver;
+mod limit;
 pub mod link;
 mod peer;
 mod process;
 mod pty;
+mod recorder;
 pub mod spawn;
 mod tree;
 pub mod wire;

@@ -5,6 +5,7 @@ use std::path::Path;
 
 use serde_json::Map;
 use shared::event::Author;
+use shared::exec::Language;
 use shared::id::{RuntimeId, SessionId, ThreadId};
 use shared::runtime::Launch;
 
@@ -13,8 +14,9 @@ use crate::files;
 use crate::holder::link::{Link, LinkError};
 use crate::holder::spawn::spawn;
 use crate::holder::wire;
+use crate::language::environment::Delta;
 use crate::lifecycle::End;
-use crate::runtime::{self, Beginning};
+use crate::runtime::{self, Beginning, Revived};
 use crate::store::{self, EndingAt, New};
 
 /// Variables that describe the terminal or session the caller sits in, which is not the one the program gets.
@@ -68,6 +70,17 @@ pub struct Ready {
     pub umask: Option<u32>,
     /// Started while the launch was being stored.
     pub holder: io::Result<Link>,
+    /// What is started is a language's driver.
+    pub interpreter: Option<Driven>,
+}
+
+/// What an interpreter gets beside its launch.
+pub struct Driven {
+    pub language: Language,
+    /// Variables of its caller that it had removed.
+    pub removed: Vec<String>,
+    /// Variables of its own, for this time only.
+    pub own: Vec<(String, String)>,
 }
 
 /// A new session of which nothing special is asked; for the rest to be filled in.
@@ -93,6 +106,7 @@ pub fn plain(context: &Context, author: Author) -> New {
         author,
         session: SessionId::new(),
         runtime: RuntimeId::new(),
+        for_calls: false,
         is_folder: |path| Path::new(path).is_dir(),
         lost: None,
     }
@@ -105,7 +119,7 @@ pub fn holder(context: &Context, runtime: RuntimeId) -> io::Result<Link> {
 
 /// Starts the program. One that cannot be started ends its session, and the sentence says why.
 pub async fn start(context: &Context, ready: Ready) -> store::Result<Result<(), String>> {
-    let Ready { runtime, session, thread, name, launch, environment, umask, holder } = ready;
+    let Ready { runtime, session, thread, name, launch, environment, umask, holder, interpreter } = ready;
     let recording = context.paths.recording(runtime);
     let outcome = async {
         if let Err(error) = files::private_dir(&recording) {
@@ -115,7 +129,7 @@ pub async fn start(context: &Context, ready: Ready) -> store::Result<Result<(), 
         let mut link = holder.map_err(LinkError::Io)?;
         let start = wire::Start {
             runtime: runtime.to_string(),
-            env: program_environment(context, &environment, &launch, (session, &name, runtime)),
+            env: program_environment(context, &environment, &launch, interpreter.as_ref(), (session, &name, runtime)),
             argv: launch.argv.clone(),
             cwd: launch.cwd.clone(),
             size: launch.size,
@@ -123,6 +137,8 @@ pub async fn start(context: &Context, ready: Ready) -> store::Result<Result<(), 
             max_bytes: context.config.recording.max_mib << 20,
             open_files: context.open_files,
             umask,
+            is_driver: interpreter.is_some(),
+            max_processes: interpreter.as_ref().map(|_| context.config.runtime.max_processes),
         };
         let greeting = link.start(start).await?;
         Ok::<_, LinkError>((link, greeting))
@@ -131,7 +147,13 @@ pub async fn start(context: &Context, ready: Ready) -> store::Result<Result<(), 
     match outcome {
         Ok((link, greeting)) => {
             let (pid, holder_pid) = (greeting.child, greeting.pid);
-            let beginning = Beginning { id: runtime, session, thread, name, cwd: launch.cwd, link, greeting };
+            let interpreter = interpreter.map(|driven| Revived {
+                language: driven.language,
+                carried: Delta { set: launch.env_delta, removed: driven.removed },
+                open: Vec::new(),
+                settled: 0,
+            });
+            let beginning = Beginning { id: runtime, session, thread, name, cwd: launch.cwd, link, greeting, interpreter };
             let handle = runtime::begin(context.clone(), beginning);
             context.registry.insert(handle.clone());
             // it runs, which the registry knows; that a later daemon finds it does not depend on this row
@@ -173,11 +195,14 @@ fn program_environment(
     context: &Context,
     inherited: &[(String, String)],
     launch: &Launch,
+    interpreter: Option<&Driven>,
     (session, name, runtime): (SessionId, &str, RuntimeId),
 ) -> Vec<(String, String)> {
+    // what an interpreter runs prints into a pipe: colours would be noise
+    let (term, colours) = if interpreter.is_some() { ("dumb", "") } else { ("xterm-256color", "truecolor") };
     let own = [
-        ("TERM", "xterm-256color".to_owned()),
-        ("COLORTERM", "truecolor".to_owned()),
+        ("TERM", term.to_owned()),
+        ("COLORTERM", colours.to_owned()),
         ("TERM_PROGRAM", "sessions-tui".to_owned()),
         ("TERM_PROGRAM_VERSION", shared::VERSION.to_owned()),
         ("PWD", launch.cwd.clone()),
@@ -186,16 +211,20 @@ fn program_environment(
         ("SESSIONS_RUNTIME", runtime.to_string()),
         ("SESSIONS_SOCKET", context.paths.socket().to_string_lossy().into_owned()),
     ];
-    let is_ours = |key: &str| own.iter().any(|(name, _)| *name == key) || launch.env_delta.iter().any(|(name, _)| name == key);
+    let (removed, added) = interpreter.map_or((&[][..], &[][..]), |driven| (&driven.removed[..], &driven.own[..]));
+    let is_given = |key: &str| launch.env_delta.iter().any(|(name, _)| name == key);
+    let is_ours = |key: &str| {
+        own.iter().any(|(name, _)| *name == key)
+            || added.iter().any(|(name, _)| name == key)
+            || is_given(key)
+            || removed.iter().any(|name| name == key)
+    };
     inherited
         .iter()
         .filter(|(key, _)| !NOT_INHERITED.contains(&key.as_str()) && !key.starts_with("CLAUDE_CODE_") && !is_ours(key))
         .cloned()
-        .chain(
-            own.iter()
-                .filter(|(key, _)| !launch.env_delta.iter().any(|(name, _)| name == key))
-                .map(|(key, value)| ((*key).to_owned(), value.clone())),
-        )
+        .chain(own.iter().filter(|(key, value)| !is_given(key) && !value.is_empty()).map(|(key, value)| ((*key).to_owned(), value.clone())))
+        .chain(added.iter().filter(|(key, _)| !is_given(key)).cloned())
         .chain(launch.env_delta.iter().cloned())
         .collect()
 }

@@ -7,7 +7,9 @@ use std::time::{Duration, Instant};
 use shared::id::Offset;
 use shared::message::{Line, ScreenShot};
 use shared::screen::{Keyframe, Screen, ScrolledLine, Size};
+use shared::transcript::{Ending, Transcript};
 
+use crate::language;
 use crate::recording::{self, ReadError, Reader, Record};
 
 /// A keyframe is stored when rebuilding what came since the last one would take about this long …
@@ -33,6 +35,8 @@ pub struct Picture {
     live: Option<Screen>,
     /// Output bytes after the reader's offset that have been fed already.
     ahead: usize,
+    /// Turns an interpreter's calls into text.
+    transcript: Transcript,
     slice: usize,
     stored_at: Offset,
     work: Duration,
@@ -61,6 +65,7 @@ impl Picture {
             base,
             live: None,
             ahead: 0,
+            transcript: Transcript::default(),
             slice: *SLICE.end(),
             stored_at: at,
             work: Duration::ZERO,
@@ -88,15 +93,15 @@ impl Picture {
     fn step(&mut self, until: Offset) -> bool {
         let mut pieces: Vec<Piece> = Vec::new();
         let outcome = self.reader.read(until, self.slice, |_, _, record| match record {
-            Record::Output(body) => {
+            Record::Resize(size) => pieces.push(Piece::Resize(size)),
+            record => {
+                if !matches!(pieces.last(), Some(Piece::Output(_))) {
+                    pieces.push(Piece::Output(Vec::new()));
+                }
                 if let Some(Piece::Output(last)) = pieces.last_mut() {
-                    last.extend_from_slice(body);
-                } else {
-                    pieces.push(Piece::Output(body.to_vec()));
+                    draw(&mut self.transcript, &record, last);
                 }
             }
-            Record::Resize(size) => pieces.push(Piece::Resize(size)),
-            _ => {}
         });
         match outcome {
             Ok(true) => {}
@@ -191,6 +196,27 @@ impl Picture {
                 })
                 .collect(),
         }
+    }
+}
+
+/// What a frame puts on the screen: a program's bytes as they are, an interpreter's calls as a transcript.
+fn draw(transcript: &mut Transcript, record: &Record<'_>, out: &mut Vec<u8>) {
+    match record {
+        Record::Output(bytes) => out.extend_from_slice(bytes),
+        Record::Stdout(bytes) => transcript.stdout(bytes, out),
+        Record::Stderr(bytes) => transcript.stderr(bytes, out),
+        Record::Call(call) => transcript.call(&String::from_utf8_lossy(call.code), call.mid_line, out),
+        Record::Result(result) => {
+            let said = language::understand(result.said);
+            let ending = Ending {
+                exit_code: said.exit,
+                value: said.value.as_deref(),
+                error: said.error.as_ref().map(|error| error.kind.as_str()),
+                took_micros: result.took,
+            };
+            transcript.result(&ending, result.mid_line, out);
+        }
+        _ => {}
     }
 }
 

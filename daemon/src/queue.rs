@@ -90,7 +90,7 @@ async fn promote_all(context: &Context) {
 /// Starts a session whose turn has come.
 pub async fn begin(context: &Context, promoted: Promoted) {
     let Promoted { session, adopted, launch } = promoted;
-    if let Some(runtime) = adopted {
+    for runtime in adopted {
         context.registry.pass_on(runtime, session.id);
     }
     let environment = context.queue.environment_of(session.id);
@@ -105,6 +105,7 @@ pub async fn begin(context: &Context, promoted: Promoted) {
         environment: environment.unwrap_or_else(launch::own_environment),
         umask: queued.umask,
         holder,
+        interpreter: None,
     };
     match launch::start(context, ready).await {
         Ok(Ok(())) => {}

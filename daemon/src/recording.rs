@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use shared::frame;
-use shared::id::Offset;
+use shared::id::{ExecId, Offset};
 use shared::runtime::ExitStatus;
 use shared::screen::Size;
 
@@ -40,6 +40,13 @@ pub mod kind {
     /// Output that was not recorded: how many bytes.
     pub const GAP: u8 = 4;
     pub const EXIT: u8 = 5;
+    /// What an interpreter's code printed, apart.
+    pub const STDOUT: u8 = 6;
+    pub const STDERR: u8 = 7;
+    /// A call to an interpreter, before it is carried out.
+    pub const CALL: u8 = 8;
+    /// What came of it.
+    pub const RESULT: u8 = 9;
     /// Only in `.keys` files.
     pub const KEYFRAME: u8 = 16;
 }
@@ -62,8 +69,67 @@ pub enum Record<'a> {
     Resize(Size),
     Gap(u64),
     Exit(ExitStatus),
+    Stdout(&'a [u8]),
+    Stderr(&'a [u8]),
+    Call(Call<'a>),
+    Result(CallResult<'a>),
     /// A later version's kind: passed over.
     Unknown,
+}
+
+/// A call, as recorded: id (16 bytes), whether the last output ended in the middle of a line (1), verb (1), code.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Call<'a> {
+    pub id: ExecId,
+    pub mid_line: bool,
+    pub verb: u8,
+    pub code: &'a [u8],
+}
+
+/// The end of a call: id (16), mid-line (1), microseconds it took (8), what the driver said of it (JSON).
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct CallResult<'a> {
+    pub id: ExecId,
+    pub mid_line: bool,
+    pub took: u64,
+    pub said: &'a [u8],
+}
+
+impl<'a> Call<'a> {
+    /// Bytes of its body.
+    pub fn size(&self) -> usize {
+        18 + self.code.len()
+    }
+
+    pub fn encode(&self) -> Vec<u8> {
+        let mut body = self.id.bytes().to_vec();
+        body.extend([u8::from(self.mid_line), self.verb]);
+        body.extend_from_slice(self.code);
+        body
+    }
+
+    pub fn decode(body: &'a [u8]) -> Option<Self> {
+        let (id, rest) = body.split_first_chunk::<16>()?;
+        let ([mid_line, verb], code) = rest.split_first_chunk::<2>()?;
+        Some(Self { id: ExecId::from_bytes(*id), mid_line: *mid_line != 0, verb: *verb, code })
+    }
+}
+
+impl<'a> CallResult<'a> {
+    pub fn encode(&self) -> Vec<u8> {
+        let mut body = self.id.bytes().to_vec();
+        body.push(u8::from(self.mid_line));
+        body.extend(self.took.to_le_bytes());
+        body.extend_from_slice(self.said);
+        body
+    }
+
+    pub fn decode(body: &'a [u8]) -> Option<Self> {
+        let (id, rest) = body.split_first_chunk::<16>()?;
+        let ([mid_line], rest) = rest.split_first_chunk::<1>()?;
+        let (took, said) = rest.split_first_chunk::<8>()?;
+        Some(Self { id: ExecId::from_bytes(*id), mid_line: *mid_line != 0, took: u64::from_le_bytes(*took), said })
+    }
 }
 
 pub fn encode_size(size: Size) -> [u8; 4] {
@@ -124,13 +190,18 @@ fn decode(bytes: &[u8]) -> Option<Stamped<'_>> {
     (check(frame.kind, time, body) == sum).then_some(Stamped { kind: frame.kind, time, body, size: frame.size })
 }
 
-fn understand(kind: u8, body: &[u8]) -> Record<'_> {
+/// What a frame's body says.
+pub fn understand(kind: u8, body: &[u8]) -> Record<'_> {
     match kind {
         kind::HEADER => serde_json::from_slice(body).map_or(Record::Unknown, Record::Header),
         kind::OUTPUT => Record::Output(body),
         kind::RESIZE => decode_size(body).map_or(Record::Unknown, Record::Resize),
         kind::GAP => body.first_chunk::<8>().map_or(Record::Unknown, |n| Record::Gap(u64::from_le_bytes(*n))),
         kind::EXIT => decode_exit(body).map_or(Record::Unknown, Record::Exit),
+        kind::STDOUT => Record::Stdout(body),
+        kind::STDERR => Record::Stderr(body),
+        kind::CALL => Call::decode(body).map_or(Record::Unknown, Record::Call),
+        kind::RESULT => CallResult::decode(body).map_or(Record::Unknown, Record::Result),
         _ => Record::Unknown,
     }
 }

@@ -5,17 +5,18 @@ use std::time::Duration;
 
 use shared::event::Author;
 use shared::id::RuntimeId;
-use shared::runtime::{LostReason, RuntimeState};
+use shared::runtime::{Launch, LostReason, RuntimeState};
 use tokio::task::JoinSet;
 
 use crate::context::Context;
 use crate::holder::link::{Link, LinkError};
 use crate::holder::wire::Greeting;
 use crate::holder::{end_marked, marked};
+use crate::language::environment::Delta;
 use crate::lifecycle::End;
-use crate::runtime::{self, Beginning};
-use crate::store::{self, EndingAt, LiveRuntime, New, Program};
-use crate::{launch, queue, recording, request};
+use crate::runtime::{self, Beginning, Revived};
+use crate::store::{self, Absent, EndingAt, LiveRuntime, New, Program};
+use crate::{exec, language, launch, queue, recording, request};
 
 /// A holder answers a hello at once; one that is stopped or stuck must not keep the daemon from starting.
 const GREETING_PATIENCE: Duration = Duration::from_secs(2);
@@ -106,7 +107,14 @@ async fn reconnect(context: &Context, live: LiveRuntime, link: Link, greeting: G
     }
     let last_output = recording::last_written(&context.paths.recording(live.runtime));
     let (id, session, thread) = (live.runtime, live.session, live.thread);
-    let beginning = Beginning { id, session, thread, name: live.name, cwd: live.cwd, link, greeting };
+    let interpreter = match live.interpreter {
+        Some((language, carried)) => {
+            let (open, settled) = context.store.open_execs(id).await?;
+            Some(Revived { language, carried, open, settled })
+        }
+        None => None,
+    };
+    let beginning = Beginning { id, session, thread, name: live.name, cwd: live.cwd, link, greeting, interpreter };
     let handle = runtime::begin(context.clone(), beginning);
     if live.is_controlled {
         handle.facts.hold_until(context.clock.now() + COME_BACK_MICROS);
@@ -162,7 +170,11 @@ async fn settle_lost(context: &Context, live: LiveRuntime) -> store::Result<()> 
         end_orphans(context, &live);
     }
     let at = EndingAt { now: jiff::Timestamp::now(), last_activity };
-    context.store.runtime_has_ended(live.runtime, end, at, tail.end).await
+    context.store.runtime_has_ended(live.runtime, end.clone(), at, tail.end).await?;
+    if live.interpreter.is_some() {
+        exec::settle_ended(context, live.runtime, &end, tail.end).await?;
+    }
+    Ok(())
 }
 
 /// A holder killed together with the daemon may have left processes that nobody owns.
@@ -207,6 +219,9 @@ async fn adopt(context: &Context, id: RuntimeId, link: Link, greeting: Greeting)
         })
         .unwrap_or_default();
     let cwd = std::fs::read_link(proc.join("cwd")).map_or_else(|_| "/".to_owned(), |path| path.to_string_lossy().into_owned());
+    if greeting.is_driver {
+        return adopt_interpreter(context, id, &argv, cwd, (link, greeting)).await;
+    }
     let asked = New {
         here: cwd.clone(),
         program: Some(Program { argv, is_named: true, env_delta: Vec::new(), size: Some(greeting.size), umask: None }),
@@ -219,7 +234,26 @@ async fn adopt(context: &Context, id: RuntimeId, link: Link, greeting: Greeting)
     context.log.warn(&format!("a holder the database did not know is session {} now", started.session.name));
     context.store.runtime_is_running(id, greeting.child, greeting.pid).await?;
     let (session, thread) = (started.session.id, started.session.thread);
-    let beginning = Beginning { id, session, thread, name: started.session.name, cwd, link, greeting };
+    let beginning = Beginning { id, session, thread, name: started.session.name, cwd, link, greeting, interpreter: None };
+    context.registry.insert(runtime::begin(context.clone(), beginning));
+    Ok(())
+}
+
+/// An interpreter's driver says which language it is by its name; what it knows is still there.
+async fn adopt_interpreter(context: &Context, id: RuntimeId, argv: &[String], cwd: String, held: (Link, Greeting)) -> store::Result<()> {
+    let Some(language) = argv.iter().find_map(|word| language::of_driver(word)) else { return Ok(()) };
+    let asked =
+        New { here: cwd.clone(), mode: Some(store::RUNTIME_MODE.to_owned()), for_calls: true, ..launch::plain(context, Author::Daemon) };
+    let opened = context.store.open_session(asked).await?;
+    let (session, thread, name) = (opened.session.id, opened.session.thread, opened.session.name);
+    let (link, greeting) = held;
+    let launch = Launch { argv: argv.to_vec(), cwd: cwd.clone(), env_delta: Vec::new(), size: greeting.size };
+    let absent = Absent::of(session, thread, name.clone(), cwd.clone());
+    context.store.launch_runtime(absent, language, id, launch, context.local_lease).await?;
+    context.log.warn(&format!("a {language} runtime the database did not know is in session {name} now"));
+    context.store.runtime_is_running(id, greeting.child, greeting.pid).await?;
+    let revived = Revived { language, carried: Delta::default(), open: Vec::new(), settled: greeting.end };
+    let beginning = Beginning { id, session, thread, name, cwd, link, greeting, interpreter: Some(revived) };
     context.registry.insert(runtime::begin(context.clone(), beginning));
     Ok(())
 }

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use shared::exec::Language;
 use shared::id::{RuntimeId, SessionId, ThreadId};
 use tokio::sync::Notify;
 
@@ -67,17 +68,38 @@ impl Registry {
         self.live().handles.get(&runtime).cloned()
     }
 
+    /// The program of a session.
     pub fn of_session(&self, session: SessionId) -> Option<RuntimeHandle> {
-        self.live().handles.values().find(|handle| handle.facts.session() == session).cloned()
+        self.live().handles.values().find(|handle| handle.language.is_none() && handle.facts.session() == session).cloned()
     }
 
+    /// The program of a thread.
     pub fn of_thread(&self, thread: ThreadId) -> Option<RuntimeHandle> {
-        self.live().handles.values().find(|handle| handle.thread == thread).cloned()
+        self.live().handles.values().find(|handle| handle.language.is_none() && handle.thread == thread).cloned()
     }
 
-    /// For whoever asks of many sessions.
-    pub fn by_session(&self) -> HashMap<SessionId, RuntimeHandle> {
-        self.live().handles.values().map(|handle| (handle.facts.session(), handle.clone())).collect()
+    /// A thread's program and its interpreters.
+    pub fn all_of_thread(&self, thread: ThreadId) -> Vec<RuntimeHandle> {
+        self.live().handles.values().filter(|handle| handle.thread == thread).cloned().collect()
+    }
+
+    /// The interpreter of a thread for a language; for any, the one that was used last.
+    pub fn interpreter(&self, thread: ThreadId, language: Option<Language>) -> Option<RuntimeHandle> {
+        let live = self.live();
+        let of_thread = live.handles.values().filter(|handle| handle.thread == thread && handle.language.is_some());
+        of_thread
+            .filter(|handle| language.is_none() || handle.language == language)
+            .max_by_key(|handle| handle.facts.last_steady())
+            .cloned()
+    }
+
+    /// For whoever asks of many sessions: all that runs for each.
+    pub fn by_session(&self) -> HashMap<SessionId, Vec<RuntimeHandle>> {
+        let mut found: HashMap<SessionId, Vec<RuntimeHandle>> = HashMap::new();
+        for handle in self.live().handles.values() {
+            found.entry(handle.facts.session()).or_default().push(handle.clone());
+        }
+        found
     }
 
     pub fn all(&self) -> Vec<RuntimeHandle> {

@@ -2,6 +2,7 @@
 
 mod daemon;
 mod event;
+mod exec;
 mod life;
 mod queue;
 mod record;
@@ -14,6 +15,7 @@ mod webhook;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use shared::event::Author;
+use shared::exec::Language;
 use shared::id::SessionId;
 use shared::message::{Answer, Code, Failure, Previous, Request};
 use shared::runtime::RuntimeState;
@@ -26,7 +28,7 @@ use crate::poll::Sink;
 use crate::runtime::{ClientId, RuntimeHandle, Typist};
 use crate::{cleanup, store};
 
-pub use session::{end_lingering, end_runtime};
+pub use session::{check_folder, end_lingering, end_runtime};
 
 /// Whoever sent the request, as far as requests need to know.
 pub struct Caller {
@@ -108,7 +110,7 @@ pub fn is_in_order(request: &Request) -> bool {
 
 /// Whether a request only waits, so that it is of no use once the client has gone.
 pub fn only_waits(request: &Request) -> bool {
-    matches!(request, Request::Wait { .. })
+    matches!(request, Request::Wait { .. } | Request::Result { .. })
 }
 
 /// Carries a request out; `None` when it has sent its own answer.
@@ -149,14 +151,16 @@ pub async fn perform(context: &Context, caller: &Arc<Caller>, id: u64, request: 
         Request::TestWebhook { webhook } => answer!(webhook::test(context, webhook).await),
         Request::Deliveries { webhook, limit } => answer!(webhook::deliveries(context, webhook, limit).await),
         Request::Send { name, bytes } => answer!(terminal::send(context, name, &bytes, author).await),
-        Request::Exec(_)
-        | Request::Result { .. }
-        | Request::Output { .. }
-        | Request::Cancel { .. }
-        | Request::State { .. }
-        | Request::History { .. }
-        | Request::ResetRuntime { .. } => Err(Failure::usage("runtimes are not there yet")),
-        Request::Screen { name, scrollback, language: _ } => answer!(terminal::screen(context, name, scrollback).await),
+        Request::Exec(call) => answer!(exec::exec(context, caller, call, author).await),
+        Request::Result { exec, wait_ms, output_limit, stream } => {
+            answer!(exec::result(context, caller, exec, wait_ms, output_limit, stream).await)
+        }
+        Request::Output { exec, stream, offset, limit } => answer!(exec::page(context, exec, stream, offset, limit).await),
+        Request::Cancel { exec } => answer!(exec::cancel(context, exec).await),
+        Request::State { place, language, history, reveal } => answer!(exec::state(context, place, language, history, reveal).await),
+        Request::History { place, language, limit } => answer!(exec::history(context, place, language, limit).await),
+        Request::ResetRuntime { place, language } => answer!(exec::reset(context, place, language, author).await),
+        Request::Screen { name, scrollback, language } => answer!(terminal::screen(context, name, scrollback, language).await),
         Request::Wait { name, condition, timeout_ms } => answer!(wait::wait(context, name, condition, timeout_ms).await),
         Request::Attach(attach) => terminal::attach(context, caller, id, attach).await.map(|()| None),
         Request::Detach { name } => answer!(terminal::detach(context, name).await),
@@ -173,6 +177,9 @@ pub async fn perform(context: &Context, caller: &Arc<Caller>, id: u64, request: 
 
 impl From<store::Error> for Failure {
     fn from(error: store::Error) -> Self {
+        if let store::Error::Refusal(failure) = error {
+            return failure;
+        }
         let code = match error {
             store::Error::Refused(_) | store::Error::Ending { .. } => Code::Status,
             store::Error::NameTaken(_) | store::Error::Usage(_) => Code::Usage,
@@ -223,6 +230,18 @@ async fn find_live(context: &Context, name: String, verb: &str) -> Result<(Sessi
     }
 }
 
+/// What of a session is to be looked at: the program, or the interpreter of a language; without a program, the one that was
+/// used last.
+fn shown_of(context: &Context, session: &Session, language: Option<Language>) -> Option<RuntimeHandle> {
+    match language {
+        Some(_) => context.registry.interpreter(session.thread, language),
+        None => program_of(context, session).or_else(|| {
+            let has_no_program = session.runtime.is_none();
+            has_no_program.then(|| context.registry.interpreter(session.thread, None)).flatten()
+        }),
+    }
+}
+
 /// The program of a session: its own, or, before it has had one, what its thread's last session left running.
 fn program_of(context: &Context, session: &Session) -> Option<RuntimeHandle> {
     let own = context.registry.of_session(session.id);
@@ -230,19 +249,27 @@ fn program_of(context: &Context, session: &Session) -> Option<RuntimeHandle> {
 }
 
 fn with_live(context: &Context, session: Session) -> Session {
-    let handle = context.registry.of_session(session.id);
-    with_handle(session, handle.as_ref())
+    let of_session = |handle: &RuntimeHandle| handle.facts.session() == session.id;
+    let handles: Vec<RuntimeHandle> = context.registry.all_of_thread(session.thread).into_iter().filter(of_session).collect();
+    with_handles(session, &handles)
 }
 
-fn with_handle(mut session: Session, handle: Option<&RuntimeHandle>) -> Session {
-    if let Some(handle) = handle {
-        session.runtime_state = Some(RuntimeState::Running { pid: handle.facts.pid });
-        session.clients = handle.facts.clients();
-        session.size = Some(handle.facts.size());
+/// What is known of a session live: from its program, and from its interpreters.
+fn with_handles(mut session: Session, handles: &[RuntimeHandle]) -> Session {
+    for handle in handles {
         if let Some(at) = handle.facts.last_activity() {
             session.last_activity_at = session.last_activity_at.max(at);
         }
+        session.clients += handle.facts.clients();
+        match handle.language {
+            Some(language) => session.languages.push(language),
+            None => {
+                session.runtime_state = Some(RuntimeState::Running { pid: handle.facts.pid });
+                session.size = Some(handle.facts.size());
+            }
+        }
     }
+    session.languages.sort_unstable();
     session
 }
 

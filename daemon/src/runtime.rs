@@ -1,16 +1,18 @@
 //! One task per live runtime: the link to its holder, the live scan of its output, its clients and who has control.
 //! No SQL: what must be stored goes through the store's typed calls.
 
+mod calls;
 mod clients;
 mod follow;
 mod handle;
+mod line;
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use shared::config::Prefix;
 use shared::event::Author;
-use shared::id::{Offset, RuntimeId, SessionId, ThreadId};
+use shared::id::{ExecId, Offset, RuntimeId, SessionId, ThreadId};
 use shared::message::{Detached, Failure, ScreenShot};
 use shared::runtime::ExitStatus;
 use shared::screen::{Scanner, Size};
@@ -22,9 +24,12 @@ use crate::clock::Steady;
 use crate::context::Context;
 use crate::holder::link::Link;
 use crate::holder::wire::Greeting;
+use crate::language::Names;
 use crate::picture::Picture;
 use crate::recording::Reader;
 
+use calls::Interpreter;
+pub use calls::{Calling, Revived};
 use clients::Client;
 pub use handle::{Facts, RuntimeHandle};
 
@@ -58,6 +63,10 @@ enum Ask {
     },
     /// The user renamed or removed the thread.
     Renamed(String),
+    Call(Calling),
+    /// Interrupts a call or takes it out of the queue.
+    Cancel(ExecId),
+    Names(oneshot::Sender<Names>),
 }
 
 pub type ClientId = u64;
@@ -142,6 +151,8 @@ pub struct Beginning {
     pub cwd: String,
     pub link: Link,
     pub greeting: Greeting,
+    /// Not a program on a PTY, but an interpreter.
+    pub interpreter: Option<Revived>,
 }
 
 struct Runtime {
@@ -174,6 +185,7 @@ struct Runtime {
 
     input: std::collections::VecDeque<Typed>,
     input_bytes: usize,
+    interpreter: Option<Interpreter>,
     text_waiters: Vec<(regex::Regex, oneshot::Sender<()>)>,
     terminating: Option<Author>,
     exit: Option<ExitStatus>,
@@ -206,7 +218,9 @@ pub fn begin(context: Context, beginning: Beginning) -> RuntimeHandle {
     let (activity, activity_seen) = watch::channel(0);
     let greeting = beginning.greeting;
     let facts = Arc::new(Facts::new(&greeting, beginning.session, context.clock));
-    let handle = RuntimeHandle::new(beginning.id, beginning.thread, asks, Arc::clone(&facts), ended_seen, activity_seen);
+    let language = beginning.interpreter.as_ref().map(|interpreter| interpreter.language);
+    let settled = beginning.interpreter.as_ref().map_or(greeting.answered, |interpreter| interpreter.settled);
+    let handle = RuntimeHandle::new(beginning.id, beginning.thread, language, asks, Arc::clone(&facts), ended_seen, activity_seen);
     let dir = context.paths.recording(beginning.id);
     let now = Instant::now();
     let runtime = Runtime {
@@ -231,6 +245,7 @@ pub fn begin(context: Context, beginning: Beginning) -> RuntimeHandle {
         drained: Arc::new(Notify::new()),
         input: std::collections::VecDeque::new(),
         input_bytes: 0,
+        interpreter: beginning.interpreter.map(Interpreter::new),
         text_waiters: Vec::new(),
         terminating: None,
         exit: greeting.exit,
@@ -246,6 +261,6 @@ pub fn begin(context: Context, beginning: Beginning) -> RuntimeHandle {
         noted: 0,
         context,
     };
-    tokio::spawn(runtime.run(greeting.answered));
+    tokio::spawn(runtime.run(settled));
     handle
 }

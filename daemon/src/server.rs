@@ -139,6 +139,7 @@ async fn open_world(
         config,
         store,
         registry: Registry::default(),
+        execs: crate::exec::Execs::default(),
         queue: Queue::default(),
         clock,
         log,

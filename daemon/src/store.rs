@@ -4,6 +4,7 @@
 mod cleanup;
 mod clock;
 mod event;
+mod exec;
 mod launch;
 mod life;
 mod new;
@@ -32,6 +33,7 @@ use crate::clock::Clock;
 
 pub use cleanup::{Candidate, Old};
 pub use clock::steady_clock;
+pub use exec::{Absent, AskedExec, Begun, Finished, Outcome, RUNTIME_MODE, Remembered, StoredExec};
 pub use life::{Asked, EndAsked};
 pub use new::{New, Opened, Program};
 pub use open::{check_large, open};
@@ -55,6 +57,9 @@ pub enum Error {
     Usage(String),
     #[error("{0}")]
     NotFound(String),
+    /// Refused in the words and with the code it has for the caller.
+    #[error("{0}")]
+    Refusal(shared::message::Failure),
     #[error("there is no such session any more")]
     Gone,
     /// The terminal's last program is being ended: when it is gone, ask again.

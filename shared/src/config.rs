@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use crate::exec::Language;
 use crate::policy::{Kind, Limit, Policy, Span};
 
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
@@ -14,6 +15,7 @@ pub struct Config {
     pub policy: PolicyConfig,
     /// How many sessions of a group run at once.
     pub groups: BTreeMap<String, u64>,
+    pub runtime: RuntimeConfig,
     pub cleanup: CleanupConfig,
     pub webhooks: WebhookConfig,
 }
@@ -46,6 +48,39 @@ impl PolicyConfig {
             idle_timeout: wish.idle_timeout.unwrap_or(default.idle_timeout),
             max_duration: wish.max_duration.unwrap_or(default.max_duration),
         }
+    }
+}
+
+/// Interpreters and the calls to them.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct RuntimeConfig {
+    /// Full paths of interpreters, instead of the first on PATH.
+    pub bash: Option<String>,
+    pub python: Option<String>,
+    pub node: Option<String>,
+    /// A call that takes longer is answered with a handle and goes on.
+    pub soft_limit: Span,
+    /// Calls that may wait for one runtime.
+    pub max_queue: u32,
+    /// Processes and threads a runtime may have at once, as far as the system can be told.
+    pub max_processes: u64,
+}
+
+impl Default for RuntimeConfig {
+    fn default() -> Self {
+        Self { bash: None, python: None, node: None, soft_limit: Span::from_secs(60), max_queue: 256, max_processes: 2048 }
+    }
+}
+
+impl RuntimeConfig {
+    pub fn interpreter(&self, language: Language) -> Option<&str> {
+        match language {
+            Language::Bash => &self.bash,
+            Language::Python => &self.python,
+            Language::Node => &self.node,
+        }
+        .as_deref()
     }
 }
 

@@ -105,6 +105,7 @@ pub struct ExecCall {
     #[serde(flatten)]
     pub place: Place,
     /// Chosen by the caller, so that it can speak of the call before it is answered.
+    #[serde(rename = "exec")]
     pub id: Option<ExecId>,
     pub code: String,
     #[serde(default)]

@@ -23,6 +23,14 @@ macro_rules! id {
                 Uuid::try_parse(text).ok().map(Self)
             }
 
+            pub fn bytes(&self) -> [u8; 16] {
+                *self.0.as_bytes()
+            }
+
+            pub fn from_bytes(bytes: [u8; 16]) -> Self {
+                Self(Uuid::from_bytes(bytes))
+            }
+
             /// 32 hexadecimal digits: for file names, where every byte of a path counts.
             pub fn compact(&self) -> String {
                 self.0.simple().to_string()

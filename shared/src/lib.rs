@@ -22,6 +22,7 @@ pub mod stats;
 pub mod terminal;
 pub mod text;
 pub mod thread;
+pub mod transcript;
 pub mod webhook;
 
 /// The release, as `--version` and the hello print it.

@@ -3,7 +3,7 @@
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use crate::id::RuntimeId;
+use crate::id::{ExecId, RuntimeId};
 
 /// Longest socket path every system takes: macOS has 104 bytes with the final zero.
 const MAX_SOCKET_PATH: usize = 100;
@@ -113,6 +113,21 @@ impl Paths {
 
     pub fn recording(&self, runtime: RuntimeId) -> PathBuf {
         self.recordings().join(runtime.compact())
+    }
+
+    /// Where the drivers of languages are put, for their interpreters to read.
+    pub fn drivers(&self) -> PathBuf {
+        self.state.join("drivers")
+    }
+
+    /// A file of a driver's own.
+    pub fn scratch(&self, runtime: RuntimeId) -> PathBuf {
+        self.runtime.join(format!("{}.env", runtime.compact()))
+    }
+
+    /// What a call reads from its standard input.
+    pub fn stdin(&self, exec: ExecId) -> PathBuf {
+        self.runtime.join(format!("{}.in", exec.compact()))
     }
 
     pub fn config_file(&self) -> PathBuf {

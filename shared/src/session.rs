@@ -5,6 +5,7 @@ use std::fmt;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
+use crate::exec::Language;
 use crate::id::{RuntimeId, SessionId, ThreadId};
 use crate::policy::Policy;
 use crate::runtime::{LostReason, RuntimeState};
@@ -108,6 +109,9 @@ pub struct Session {
     pub runtime: Option<RuntimeId>,
     pub runtime_state: Option<RuntimeState>,
     pub size: Option<Size>,
+    /// Interpreters that run for it.
+    #[serde(default)]
+    pub languages: Vec<Language>,
     /// Clients attached right now.
     pub clients: u32,
 }

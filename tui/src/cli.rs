@@ -2,6 +2,7 @@
 
 mod daemon;
 mod event;
+mod exec;
 mod filter;
 mod group;
 mod keys;
@@ -36,11 +37,13 @@ Examples:
   sessions-tui new -n api -- npm run dev
   sessions-tui attach api               ctrl-b d leaves it running, ctrl-b ? shows the keys
   sessions-tui send api --enter 'git status' && sessions-tui wait api --for quiet && sessions-tui screen api
+  sessions-tui exec 'cd src && make'     in this folder's own bash, which stays; -l python, -l node
   sessions-tui new -n fix --task 'Fix the login' --no-run     the record of a task; iterate, pause, resume, complete
 
 Sessions go on when you detach, close the window, or when the daemon is stopped, upgraded or killed.
 NAME is a session's name, its id, or the beginning of either if that is unambiguous.
-Exit codes: 0 done, 1 failed, 2 usage, 3 no such session, 4 not allowed in its present status, 5 no daemon.";
+Exit codes: 0 done, 1 failed, 2 usage, 3 no such session, 4 not allowed in its present status, 5 no daemon;
+  exec and eval end with the code's own, 125 if the call failed, 124 if --timeout ended it.";
 
 /// Keeps terminals alive, remembers every byte they said, and brings you back to them.
 #[derive(Parser)]
@@ -161,6 +164,8 @@ pub enum Command {
         #[arg(long)]
         json: bool,
     },
+    #[command(flatten)]
+    Exec(exec::ExecCommand),
     #[command(flatten)]
     Life(life::LifeCommand),
     #[command(flatten)]
@@ -354,12 +359,13 @@ pub async fn run(cli: Cli) -> ExitCode {
     let outcome = async {
         let paths = cli.paths()?;
         match cli.command {
-            None => crate::run::dashboard(&paths).await,
-            Some(command) => perform(&paths, command).await,
+            None => crate::run::dashboard(&paths).await.map(|()| ExitCode::SUCCESS),
+            Some(Command::Exec(command)) => exec::perform(&paths, command).await,
+            Some(command) => perform(&paths, command).await.map(|()| ExitCode::SUCCESS),
         }
     };
     match outcome.await {
-        Ok(()) => ExitCode::SUCCESS,
+        Ok(code) => code,
         Err(failure) => {
             eprintln!("{}", shared::text::visible(&failure.message).replace("; ", ";\n  ").trim_end());
             ExitCode::from(exit_code(failure.code))
@@ -390,6 +396,8 @@ async fn perform(paths: &Paths, command: Command) -> Result<(), Failure> {
         Command::Kill { name, json } => session::kill(paths, name, json).await,
         Command::Rename { name, new, json } => session::rename(paths, name, new, json).await,
         Command::Rm { name, json } => session::rm(paths, name, json).await,
+        // has exit codes of its own
+        Command::Exec(command) => exec::perform(paths, command).await.map(|_| ()),
         Command::Life(command) => life::perform(paths, command).await,
         Command::Record(command) => record::perform(paths, command).await,
         Command::Stats(command) => stats::perform(paths, command).await,

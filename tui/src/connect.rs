@@ -42,6 +42,19 @@ pub async fn call<T: DeserializeOwned>(paths: &Paths, request: Request) -> Resul
     }
 }
 
+/// Sends a first call to the daemon, which is started if it is not running; whatever comes next is its answer, or about it.
+pub async fn send_first(paths: &Paths, request: &Request) -> Result<Client, Failure> {
+    if let Some(client) = reach(paths, Some(request)).await? {
+        return match client.version_gap() {
+            Some(gap) => Err(gap),
+            None => Ok(client),
+        };
+    }
+    let mut client = connect(paths).await?;
+    client.send(request.clone()).await.map_err(|error| no_daemon(format!("the daemon went away: {error}")))?;
+    Ok(client)
+}
+
 async fn reach(paths: &Paths, first: Option<&Request>) -> Result<Option<Client>, Failure> {
     for socket in candidates(paths) {
         match Client::connect(&socket, first).await {

@@ -10,7 +10,7 @@ use tokio::net::UnixStream;
 
 use crate::poll::{Sink, Source};
 
-use super::wire::{Greeting, INPUT_WINDOW, News, Order, Start, VERSION};
+use super::wire::{CallOrder, Force, Greeting, INPUT_WINDOW, News, Order, Start, VERSION};
 
 #[derive(Debug, thiserror::Error)]
 pub enum LinkError {
@@ -186,6 +186,20 @@ impl Link {
 
     pub async fn resize(&mut self, size: Size) -> Result<(), LinkError> {
         self.order(&Order::Resize(size)).await
+    }
+
+    /// A call to a language's driver.
+    pub async fn call(&mut self, call: CallOrder) -> Result<(), LinkError> {
+        self.order(&Order::Call(call)).await
+    }
+
+    pub async fn interrupt(&mut self, force: Force) -> Result<(), LinkError> {
+        self.order(&Order::Interrupt(force)).await
+    }
+
+    /// Asks a driver which names are defined; the answer is news.
+    pub async fn names(&mut self) -> Result<(), LinkError> {
+        self.order(&Order::Names).await
     }
 
     pub async fn terminate(&mut self, grace_ms: u32) -> Result<(), LinkError> {

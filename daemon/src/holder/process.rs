@@ -1,6 +1,8 @@
 //! The holder itself: one thread, `poll`, fixed buffers. Reads the PTY, appends, tells the daemon where the recording ends.
 //! It parses nothing, waits for nobody, and ends only with its program or on request. No unwrap, no expect.
 
+mod calls;
+
 use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, FromRawFd, OwnedFd};
 use std::os::unix::fs::PermissionsExt;
@@ -18,11 +20,14 @@ use shared::runtime::ExitStatus;
 use shared::screen::Size;
 use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 
+use super::driver::Driver;
+use super::limit::ProcessLimit;
 use super::peer::{Peer, is_same_user};
 use super::pty::{self, Pty};
+use super::recorder::{Outcome, Recorder};
 use super::tree;
 use super::wire::{Greeting, INPUT_STEP, News, Order, Start, VERSION};
-use crate::recording::{Writer, encode_exit, encode_size, kind};
+use crate::recording::{encode_exit, encode_size, kind};
 
 /// One turn's worth of output: eight full reads of a PTY, which gives 4 KiB at a time.
 const READ_BUFFER: usize = 32 << 10;
@@ -36,8 +41,8 @@ const MAX_LINK_BACKLOG: usize = 256 << 10;
 /// Answers to terminal queries that wait for a program that does not read.
 const MAX_ANSWERS: usize = 64 << 10;
 
-/// A full disk is tried again this often, when there is something to write.
-const RETRY: Duration = Duration::from_secs(1);
+/// What is queued for a daemon gets this long to go out when everything is over.
+const FAREWELL: Duration = Duration::from_secs(1);
 
 /// After the program's exit its last bytes are waited for this long when others hold the terminal open.
 const LAST_BYTES_MS: i64 = 20;
@@ -94,6 +99,9 @@ fn serve(mut link: UnixStream, listener: UnixListener, signals: UnixStream, aske
     holder.greet();
     while holder.turn(asked_to_end)? {}
     holder.say_the_rest();
+    if let Some(limit) = holder.limit.take() {
+        limit.lift();
+    }
     Ok(())
 }
 
@@ -129,17 +137,14 @@ fn read_start(link: &mut UnixStream) -> io::Result<Start> {
     }
 }
 
-/// The recording, or the reason why there is none now.
-enum Recorder {
-    Recording(Writer),
-    Suspended { writer: Option<Writer>, why: String, lost: u64, retry_at: Instant },
-}
-
 struct Holder {
     runtime: String,
     began: Instant,
     size: Size,
     pty: Option<Pty>,
+    /// Instead of a PTY, for a language's driver.
+    driver: Option<Driver>,
+    limit: Option<ProcessLimit>,
     child: u32,
     exit: Option<ExitStatus>,
     recorder: Recorder,
@@ -161,11 +166,7 @@ impl Holder {
     fn start(start: Start, listener: UnixListener, signals: UnixStream) -> Result<Self, String> {
         let began_at = jiff::Timestamp::now().as_microsecond();
         let began = Instant::now();
-        let recorder = match Writer::create(Path::new(&start.recording), start.runtime.clone(), began_at, start.size, start.max_bytes) {
-            Ok(writer) => Recorder::Recording(writer),
-            Err(error) => Recorder::Suspended { writer: None, why: error.to_string(), lost: 0, retry_at: Instant::now() },
-        };
-        let pty = pty::open(start.size).map_err(|error| format!("no terminal could be had: {error}"))?;
+        let recorder = Recorder::create(Path::new(&start.recording), start.runtime.clone(), began_at, start.size, start.max_bytes);
         if let Some(limit) = start.open_files {
             use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
             let _ = setrlimit(Resource::Nofile, Rlimit { current: Some(limit), maximum: getrlimit(Resource::Nofile).maximum });
@@ -174,12 +175,25 @@ impl Holder {
             // our own files have their modes given with them
             rustix::process::umask(rustix::fs::Mode::from_raw_mode(mask));
         }
-        let child = pty::start(&pty, &start.argv, &start.cwd, &start.env).map_err(|error| describe(&start, &error))?;
+        let limit = start.max_processes.map(|most| ProcessLimit::set(&start.runtime, most));
+        let (pty, driver, child) = if start.is_driver {
+            let (driver, child) = Driver::start(&start.argv, &start.cwd, &start.env).map_err(|error| describe(&start, &error))?;
+            (None, Some(driver), child)
+        } else {
+            let pty = pty::open(start.size).map_err(|error| format!("no terminal could be had: {error}"))?;
+            let child = pty::start(&pty, &start.argv, &start.cwd, &start.env).map_err(|error| describe(&start, &error))?;
+            (Some(pty), None, child)
+        };
+        if let Some(limit) = &limit {
+            limit.include(child);
+        }
         Ok(Self {
             runtime: start.runtime,
             began,
             size: start.size,
-            pty: Some(pty),
+            pty,
+            driver,
+            limit,
             child,
             exit: None,
             recorder,
@@ -209,6 +223,9 @@ impl Holder {
         }
         if ready.terminal {
             self.read_terminal();
+        }
+        if self.driver.is_some() {
+            self.turn_driver(&ready);
         }
         if ready.daemon {
             self.hear_daemon();
@@ -246,6 +263,21 @@ impl Holder {
             fds.push(PollFd::new(&peer.stream, flags));
             fds.len() - 1
         });
+        let mut driver = [None; 4];
+        if let Some(held) = &self.driver {
+            let watched = [
+                (held.answers(), readable),
+                (held.stdout.as_ref(), readable),
+                (held.stderr.as_ref(), readable),
+                (held.wants_to_send(), PollFlags::OUT),
+            ];
+            for (place, (descriptor, flags)) in driver.iter_mut().zip(watched) {
+                if let Some(descriptor) = descriptor {
+                    fds.push(PollFd::new(descriptor, flags));
+                    *place = Some(fds.len() - 1);
+                }
+            }
+        }
         let first_stranger = fds.len();
         fds.extend(self.strangers.iter().map(|peer| PollFd::new(&peer.stream, readable)));
         let timeout = self.kill_at.map(|at| {
@@ -262,6 +294,10 @@ impl Holder {
             knock: fired(1),
             terminal: terminal.is_some_and(fired),
             daemon: daemon.is_some_and(fired),
+            answers: driver[0].is_some_and(fired),
+            stdout: driver[1].is_some_and(fired),
+            stderr: driver[2].is_some_and(fired),
+            calls: driver[3].is_some_and(fired),
             strangers: (first_stranger..fds.len()).map(fired).collect(),
         })
     }
@@ -291,61 +327,33 @@ impl Holder {
     /// Appends a frame, or says why nothing is recorded now and goes on without.
     fn record(&mut self, frame_kind: u8, body: &[u8]) {
         let (time, size) = (self.time(), self.size);
-        let output = if frame_kind == kind::OUTPUT { body.len() as u64 } else { 0 };
-        match &mut self.recorder {
-            Recorder::Recording(writer) => match writer.append(frame_kind, time, size, body) {
-                Ok(()) => self.end_due = true,
-                Err(error) => self.suspend(&error, frame_kind, body),
-            },
-            Recorder::Suspended { writer, lost, retry_at, .. } => {
-                let gap = lost.to_le_bytes();
-                let now = Instant::now();
-                let resumed = now >= *retry_at
-                    && writer.as_mut().is_some_and(|writer| {
-                        writer.append(kind::GAP, time, size, &gap).and_then(|()| writer.append(frame_kind, time, size, body)).is_ok()
-                    });
-                if resumed {
-                    if let Some(writer) = writer.take() {
-                        self.recorder = Recorder::Recording(writer);
-                    }
-                    self.end_due = true;
-                    self.say(&News::Suspended(String::new()));
-                } else {
-                    if now >= *retry_at {
-                        *retry_at = now + RETRY;
-                    }
-                    *lost += output;
-                    self.show_unrecorded(frame_kind, body);
-                }
+        match self.recorder.append(frame_kind, time, size, body) {
+            Outcome::Recorded => self.end_due = true,
+            Outcome::Resumed => {
+                self.end_due = true;
+                self.say(&News::Suspended(String::new()));
             }
+            Outcome::Suspended(why) => {
+                self.say(&News::Suspended(why));
+                self.show_unrecorded(frame_kind, body);
+            }
+            Outcome::NotRecorded => self.show_unrecorded(frame_kind, body),
         }
     }
 
-    fn suspend(&mut self, error: &io::Error, frame_kind: u8, body: &[u8]) {
-        let why = error.to_string();
-        let lost = if frame_kind == kind::OUTPUT { body.len() as u64 } else { 0 };
-        let suspended = Recorder::Suspended { writer: None, why: why.clone(), lost, retry_at: Instant::now() + RETRY };
-        if let Recorder::Recording(working) = std::mem::replace(&mut self.recorder, suspended)
-            && let Recorder::Suspended { writer, .. } = &mut self.recorder
-        {
-            *writer = Some(working);
-        }
-        self.say(&News::Suspended(why));
-        self.show_unrecorded(frame_kind, body);
-    }
-
-    /// The user still sees what is not recorded.
+    /// The user still sees what is not recorded, and a result is never lost.
     fn show_unrecorded(&mut self, frame_kind: u8, body: &[u8]) {
         let has_room = self.daemon.as_ref().is_some_and(|peer| peer.outgoing.len() < MAX_LINK_BACKLOG);
-        if frame_kind == kind::OUTPUT && has_room {
-            self.say(&News::Unrecorded(body.to_vec()));
-        }
-    }
-
-    fn end(&self) -> Offset {
-        match &self.recorder {
-            Recorder::Recording(writer) | Recorder::Suspended { writer: Some(writer), .. } => writer.end(),
-            Recorder::Suspended { writer: None, .. } => 0,
+        match frame_kind {
+            kind::OUTPUT if has_room => self.say(&News::Unrecorded(body.to_vec())),
+            kind::STDOUT | kind::STDERR | kind::CALL if has_room => self.say(&News::UnrecordedFrame(frame_kind, body.to_vec())),
+            kind::RESULT if self.daemon.is_some() => self.say(&News::UnrecordedFrame(frame_kind, body.to_vec())),
+            kind::RESULT => {
+                if let Some(driver) = &mut self.driver {
+                    driver.unrecorded_result = Some(body.to_vec());
+                }
+            }
+            _ => {}
         }
     }
 
@@ -368,7 +376,7 @@ impl Holder {
         }
         if self.end_due && self.daemon.as_ref().is_some_and(|peer| peer.outgoing.is_empty()) {
             self.end_due = false;
-            self.say(&News::End(self.end()));
+            self.say(&News::End(self.recorder.end()));
         }
     }
 
@@ -378,13 +386,12 @@ impl Holder {
             pid: std::process::id(),
             child: self.child,
             size: self.size,
-            end: self.end(),
+            end: self.recorder.end(),
             answered: self.answered,
-            suspended: match &self.recorder {
-                Recorder::Recording(_) => None,
-                Recorder::Suspended { why, .. } => Some(why.clone()),
-            },
+            suspended: self.recorder.why_suspended(),
             exit: self.exit,
+            is_driver: self.driver.is_some(),
+            call: self.driver.as_ref().and_then(|driver| driver.call.as_ref()).map(|call| (call.id, call.at)),
         };
         let mut bytes = Vec::new();
         News::Greeting(VERSION, Some(greeting)).encode(&mut bytes);
@@ -392,6 +399,7 @@ impl Holder {
         if let Some(peer) = &mut self.daemon {
             peer.outgoing.extend_from_slice(bytes.get(handed_over..).unwrap_or_default());
         }
+        self.introduce_driver();
         self.tell_end();
     }
 
@@ -488,6 +496,13 @@ impl Holder {
                     }
                 }
                 Order::Terminate(grace) => self.terminate(Duration::from_millis(u64::from(grace))),
+                Order::Call(call) => self.call(&call),
+                Order::Interrupt(force) => self.interrupt(force),
+                Order::Names => {
+                    if let Some(driver) = &mut self.driver {
+                        driver.names();
+                    }
+                }
                 Order::Hello(_) => self.greet(),
                 Order::Start(_) | Order::Unknown => {}
             }
@@ -508,6 +523,9 @@ impl Holder {
 
     /// As when a terminal window is closed; whatever is left at the deadline is killed.
     fn terminate(&mut self, grace: Duration) {
+        if let Some(driver) = &mut self.driver {
+            driver.close();
+        }
         if self.exit.is_none() {
             tree::signal_group(self.child, Signal::HUP);
             tree::signal_group(self.child, Signal::CONT);
@@ -557,7 +575,12 @@ impl Holder {
         loop {
             match rustix::process::wait(WaitOptions::NOHANG) {
                 Ok(Some((pid, status))) => {
-                    if pid.as_raw_nonzero().get().unsigned_abs() == self.child && self.exit.is_none() {
+                    let is_child = |holder: &Self| pid.as_raw_nonzero().get().unsigned_abs() == holder.child && holder.exit.is_none();
+                    if is_child(self) {
+                        // a driver may go on in another process, and says so before the old one ends
+                        self.hear_driver();
+                    }
+                    if is_child(self) {
                         let status = match (status.exit_status(), status.terminating_signal()) {
                             (Some(code), _) => ExitStatus::Code(code),
                             (None, Some(signal)) => ExitStatus::Signal(signal),
@@ -583,10 +606,16 @@ impl Holder {
         let deadline = Instant::now() + LAST_BYTES;
         loop {
             self.read_terminal();
-            let Some(pty) = &self.pty else { break };
-            let mut fds = [PollFd::new(&pty.master, PollFlags::IN)];
+            self.read_stream(kind::STDOUT, usize::MAX);
+            self.read_stream(kind::STDERR, usize::MAX);
+            let mut fds: Vec<PollFd<'_>> = self.pty.iter().map(|pty| PollFd::new(&pty.master, PollFlags::IN)).collect();
+            let pipes = self.driver.iter().flat_map(|driver| [&driver.stdout, &driver.stderr]).flatten();
+            fds.extend(pipes.map(|pipe| PollFd::new(pipe, PollFlags::IN)));
+            if fds.is_empty() {
+                break;
+            }
             let wait = Timespec { tv_sec: 0, tv_nsec: LAST_BYTES_MS * 1_000_000 };
-            let more = poll(&mut fds, Some(&wait)).unwrap_or(0) > 0 && fds[0].revents().contains(PollFlags::IN);
+            let more = poll(&mut fds, Some(&wait)).unwrap_or(0) > 0 && fds.iter().any(|fd| fd.revents().contains(PollFlags::IN));
             if !more || Instant::now() >= deadline {
                 break;
             }
@@ -596,12 +625,13 @@ impl Holder {
         self.tell_end();
         self.say(&News::Exit(status));
         self.pty = None;
+        self.driver = None;
     }
 
     /// The program is gone: the daemon still gets what is queued, for a moment.
     fn say_the_rest(&mut self) {
         self.tell_end();
-        let deadline = Instant::now() + RETRY;
+        let deadline = Instant::now() + FAREWELL;
         while let Some(peer) = &mut self.daemon {
             if peer.send().is_err() || (peer.outgoing.is_empty() && !self.end_due) || Instant::now() >= deadline {
                 return;
@@ -619,6 +649,10 @@ struct Ready {
     knock: bool,
     terminal: bool,
     daemon: bool,
+    answers: bool,
+    stdout: bool,
+    stderr: bool,
+    calls: bool,
     strangers: Vec<bool>,
 }
 

@@ -3,7 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 use shared::frame;
-use shared::id::Offset;
+use shared::id::{ExecId, Offset};
 use shared::runtime::ExitStatus;
 use shared::screen::Size;
 
@@ -26,6 +26,9 @@ mod kind {
     pub const RESIZE: u8 = 4;
     pub const ANSWER: u8 = 5;
     pub const TERMINATE: u8 = 6;
+    pub const CALL: u8 = 7;
+    pub const INTERRUPT: u8 = 8;
+    pub const NAMES: u8 = 9;
     // holder to daemon
     pub const GREETING: u8 = 64;
     pub const END: u8 = 65;
@@ -35,6 +38,11 @@ mod kind {
     pub const UNRECORDED: u8 = 69;
     pub const TAKEN: u8 = 70;
     pub const READY: u8 = 71;
+    pub const UNRECORDED_FRAME: u8 = 72;
+    pub const BASELINE: u8 = 73;
+    pub const STATE: u8 = 74;
+    pub const NAMES_ARE: u8 = 75;
+    pub const HELLO_OF: u8 = 76;
 }
 
 /// Everything a holder needs to know; sent once, over a socket, because arguments can be seen by others.
@@ -53,6 +61,12 @@ pub struct Start {
     /// The caller's mask for new files.
     #[serde(default)]
     pub umask: Option<u32>,
+    /// The program is a language's driver: no PTY, but pipes, and descriptors of its own for calls and answers.
+    #[serde(default)]
+    pub is_driver: bool,
+    /// How many processes the runtime may have, as far as the system can be told.
+    #[serde(default)]
+    pub max_processes: Option<u64>,
 }
 
 /// The holder's answer to a hello: who it is and where it stands.
@@ -67,6 +81,34 @@ pub struct Greeting {
     pub answered: Offset,
     pub suspended: Option<String>,
     pub exit: Option<ExitStatus>,
+    /// The call that is being carried out, and where it begins in the recording.
+    #[serde(default)]
+    pub call: Option<(ExecId, Offset)>,
+    /// It has no PTY, but a language's driver.
+    #[serde(default)]
+    pub is_driver: bool,
+}
+
+/// How hard a call is interrupted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Force {
+    /// As ctrl-c in a terminal; one that has stopped itself goes on to hear it.
+    Interrupt,
+    /// Ends what the call has started, and leaves the interpreter.
+    KillChildren,
+    /// Ends the interpreter too.
+    Kill,
+}
+
+/// A call to a language's driver.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CallOrder {
+    pub id: ExecId,
+    /// What the driver calls it: `x` runs, `v` evaluates.
+    pub verb: u8,
+    /// A file to read from, or empty.
+    pub stdin: String,
+    pub code: String,
 }
 
 /// Daemon to holder.
@@ -81,6 +123,10 @@ pub enum Order {
     Answer(Offset, Vec<u8>),
     /// Hang up the program, and end whatever is left after this many milliseconds.
     Terminate(u32),
+    Call(CallOrder),
+    Interrupt(Force),
+    /// Asks the driver which names its code has defined.
+    Names,
     Unknown,
 }
 
@@ -102,6 +148,14 @@ pub enum News {
     Taken(u64),
     /// The socket is there: from now on a later daemon can find this holder, so a program may be started.
     Ready,
+    /// A frame that should be in the recording, while that is suspended: its kind and body.
+    UnrecordedFrame(u8, Vec<u8>),
+    /// The environment an interpreter started with, and what it is now, in its driver's words. Never recorded.
+    Baseline(Vec<u8>),
+    State(Vec<u8>),
+    Names(Vec<u8>),
+    /// What a driver said when it was ready.
+    Hello(Vec<u8>),
     Unknown,
 }
 
@@ -114,6 +168,20 @@ impl Order {
             Self::Resize(size) => frame::encode(kind::RESIZE, &encode_size(*size), out),
             Self::Answer(offset, bytes) => frame::encode(kind::ANSWER, &[&offset.to_le_bytes()[..], bytes].concat(), out),
             Self::Terminate(grace) => frame::encode(kind::TERMINATE, &grace.to_le_bytes(), out),
+            Self::Call(call) => {
+                let path = u16::try_from(call.stdin.len()).unwrap_or(0).to_le_bytes();
+                let body = [&call.id.bytes()[..], &[call.verb], &path, call.stdin.as_bytes(), call.code.as_bytes()].concat();
+                frame::encode(kind::CALL, &body, out);
+            }
+            Self::Interrupt(force) => {
+                let level = match force {
+                    Force::Interrupt => 0,
+                    Force::KillChildren => 1,
+                    Force::Kill => 2,
+                };
+                frame::encode(kind::INTERRUPT, &[level], out);
+            }
+            Self::Names => frame::encode(kind::NAMES, &[], out),
             Self::Unknown => {}
         }
     }
@@ -129,6 +197,14 @@ impl Order {
             kind::RESIZE => decode_size(body).map(Self::Resize),
             kind::ANSWER => body.split_first_chunk::<8>().map(|(n, rest)| Self::Answer(u64::from_le_bytes(*n), rest.to_vec())),
             kind::TERMINATE => body.first_chunk::<4>().map(|n| Self::Terminate(u32::from_le_bytes(*n))),
+            kind::CALL => decode_call(body).map(Self::Call),
+            kind::INTERRUPT => match body {
+                [0] => Some(Self::Interrupt(Force::Interrupt)),
+                [1] => Some(Self::Interrupt(Force::KillChildren)),
+                [2] => Some(Self::Interrupt(Force::Kill)),
+                _ => None,
+            },
+            kind::NAMES => Some(Self::Names),
             _ => None,
         };
         Ok(Some((order.unwrap_or(Self::Unknown), frame.size)))
@@ -152,6 +228,11 @@ impl News {
             Self::Unrecorded(bytes) => frame::encode(kind::UNRECORDED, bytes, out),
             Self::Taken(total) => frame::encode(kind::TAKEN, &total.to_le_bytes(), out),
             Self::Ready => frame::encode(kind::READY, &[], out),
+            Self::UnrecordedFrame(frame_kind, body) => frame::encode(kind::UNRECORDED_FRAME, &[&[*frame_kind][..], body].concat(), out),
+            Self::Baseline(said) => frame::encode(kind::BASELINE, said, out),
+            Self::State(said) => frame::encode(kind::STATE, said, out),
+            Self::Names(said) => frame::encode(kind::NAMES_ARE, said, out),
+            Self::Hello(said) => frame::encode(kind::HELLO_OF, said, out),
             Self::Unknown => {}
         }
     }
@@ -170,10 +251,23 @@ impl News {
             kind::UNRECORDED => Some(Self::Unrecorded(body.to_vec())),
             kind::TAKEN => number().map(Self::Taken),
             kind::READY => Some(Self::Ready),
+            kind::UNRECORDED_FRAME => body.split_first().map(|(frame_kind, body)| Self::UnrecordedFrame(*frame_kind, body.to_vec())),
+            kind::BASELINE => Some(Self::Baseline(body.to_vec())),
+            kind::STATE => Some(Self::State(body.to_vec())),
+            kind::NAMES_ARE => Some(Self::Names(body.to_vec())),
+            kind::HELLO_OF => Some(Self::Hello(body.to_vec())),
             _ => None,
         };
         Ok(Some((news.unwrap_or(Self::Unknown), frame.size)))
     }
+}
+
+fn decode_call(body: &[u8]) -> Option<CallOrder> {
+    let (id, rest) = body.split_first_chunk::<16>()?;
+    let ([verb, low, high], rest) = rest.split_first_chunk::<3>()?;
+    let (stdin, code) = rest.split_at_checked(usize::from(u16::from_le_bytes([*low, *high])))?;
+    let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).ok();
+    Some(CallOrder { id: ExecId::from_bytes(*id), verb: *verb, stdin: text(stdin)?, code: text(code)? })
 }
 
 fn encode_json(kind: u8, value: &impl Serialize, out: &mut Vec<u8>) {
@@ -189,7 +283,11 @@ mod tests {
     #[test]
     fn promise_9_the_protocol_is_frozen() {
         let size = Size { cols: 80, rows: 24 };
-        let orders: [(Order, &[u8]); 5] = [
+        let call = CallOrder { id: ExecId::from_bytes([7; 16]), verb: b'x', stdin: "/i".into(), code: "ls".into() };
+        let orders: [(Order, &[u8]); 8] = [
+            (Order::Call(call), &[7, 23, 0, 0, 0, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, b'x', 2, 0, b'/', b'i', b'l', b's']),
+            (Order::Interrupt(Force::KillChildren), &[8, 1, 0, 0, 0, 1]),
+            (Order::Names, &[9, 0, 0, 0, 0]),
             (Order::Hello(1), &[2, 1, 0, 0, 0, 1]),
             (Order::Input(b"ls\r".to_vec()), &[3, 3, 0, 0, 0, b'l', b's', b'\r']),
             (Order::Resize(size), &[4, 4, 0, 0, 0, 80, 0, 24, 0]),
@@ -202,7 +300,12 @@ mod tests {
             assert_eq!(encoded, bytes, "{order:?}");
             assert_eq!(Order::decode(bytes), Ok(Some((order, bytes.len()))));
         }
-        let news: [(News, &[u8]); 7] = [
+        let news: [(News, &[u8]); 12] = [
+            (News::UnrecordedFrame(9, b"x".to_vec()), &[72, 2, 0, 0, 0, 9, b'x']),
+            (News::Baseline(b"a".to_vec()), &[73, 1, 0, 0, 0, b'a']),
+            (News::State(b"b".to_vec()), &[74, 1, 0, 0, 0, b'b']),
+            (News::Names(b"c".to_vec()), &[75, 1, 0, 0, 0, b'c']),
+            (News::Hello(b"d".to_vec()), &[76, 1, 0, 0, 0, b'd']),
             (News::Ready, &[71, 0, 0, 0, 0]),
             (News::End(513), &[65, 8, 0, 0, 0, 1, 2, 0, 0, 0, 0, 0, 0]),
             (News::Exit(ExitStatus::Code(3)), &[66, 5, 0, 0, 0, 0, 3, 0, 0, 0]),

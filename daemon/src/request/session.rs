@@ -12,7 +12,7 @@ use shared::runtime::RuntimeState;
 use shared::session::{Session, Status};
 
 use super::record::data;
-use super::{find, with_handle, with_live};
+use super::{find, with_handles, with_live};
 use crate::context::Context;
 use crate::holder::link::Link;
 use crate::launch::{self, ENDING_GRACE_MS, Ready};
@@ -74,7 +74,8 @@ pub async fn new(context: &Context, new: NewSession, author: Author) -> Result<C
         && let Some(holder) = holder
     {
         let (id, thread, name) = (session.id, session.thread, session.name.clone());
-        let ready = Ready { runtime, session: id, thread, name, launch, environment: new.environment, umask: new.umask, holder };
+        let ready =
+            Ready { runtime, session: id, thread, name, launch, environment: new.environment, umask: new.umask, holder, interpreter: None };
         if let Err(why) = launch::start(context, ready).await? {
             return Err(Failure::failed(format!("{why}; session {} is failed", session.name)));
         }
@@ -104,8 +105,8 @@ pub async fn open_record(context: &Context, lost: SessionId, author: Author) -> 
 
 /// What the database now says, said in the registry and the log too.
 fn take_over(context: &Context, opened: &Opened) -> Session {
-    if let Some(runtime) = opened.adopted {
-        context.registry.pass_on(runtime, opened.session.id);
+    for runtime in &opened.adopted {
+        context.registry.pass_on(*runtime, opened.session.id);
     }
     if let Some(previous) = &opened.previous {
         context.log.warn(&format!(
@@ -164,7 +165,8 @@ pub fn check_budget(budget: Option<u64>) -> Result<(), Failure> {
     }
 }
 
-fn check_folder(path: &str) -> Result<(), Failure> {
+/// A folder one can work in, or why not.
+pub fn check_folder(path: &str) -> Result<(), Failure> {
     if !Path::new(path).is_absolute() {
         return Err(Failure::usage(format!("the workspace must be an absolute path, not {path:?}")));
     }
@@ -181,7 +183,7 @@ fn check_folder(path: &str) -> Result<(), Failure> {
 pub async fn list(context: &Context, filter: Filter) -> Result<Vec<Session>, Failure> {
     let sessions = context.store.sessions(filter).await?;
     let live = context.registry.by_session();
-    Ok(sessions.iter().map(|session| with_handle(session.clone(), live.get(&session.id))).collect())
+    Ok(sessions.iter().map(|session| with_handles(session.clone(), live.get(&session.id).map_or(&[], Vec::as_slice))).collect())
 }
 
 pub async fn show(context: &Context, name: String) -> Result<Layers, Failure> {
@@ -234,8 +236,7 @@ pub async fn kill(context: &Context, name: String, author: Author) -> Result<Cha
     let session = find(context, name).await?;
     let had_ended = session.status.has_ended();
     match context.store.ask_to_end(session.id, "killed", author).await? {
-        EndAsked::Program(runtime) => end_runtime(context, runtime, author).await?,
-        EndAsked::Ended => {}
+        EndAsked::Program(runtimes) | EndAsked::Ended(runtimes) => end_runtimes(context, runtimes, author).await?,
         EndAsked::Nothing => {
             let has_left_something = match session.runtime {
                 Some(runtime) => end_lingering(context, runtime).await,
@@ -249,6 +250,20 @@ pub async fn kill(context: &Context, name: String, author: Author) -> Result<Cha
     let session = context.store.session(session.id).await?;
     let note = had_ended.then(|| format!("what was still running of {} has been ended", session.name));
     Ok(Changed { session, note, previous: None })
+}
+
+/// Ends programs of which that is stored already, all at once.
+pub async fn end_runtimes(context: &Context, runtimes: Vec<RuntimeId>, author: Author) -> Result<(), Failure> {
+    let mut endings = tokio::task::JoinSet::new();
+    for runtime in runtimes {
+        let context = context.clone();
+        endings.spawn(async move { end_runtime(&context, runtime, author).await });
+    }
+    let mut outcome = Ok(());
+    while let Some(ended) = endings.join_next().await {
+        outcome = outcome.and(ended.unwrap_or(Ok(())));
+    }
+    outcome
 }
 
 /// Ends a program of which that is stored already; one that is only being started, or reached, is waited for.

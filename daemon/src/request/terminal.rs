@@ -5,13 +5,14 @@ use std::sync::Arc;
 use base64::Engine;
 use shared::config::Prefix;
 use shared::event::Author;
+use shared::exec::Language;
 use shared::keys::{Action, PrefixKeys};
 use shared::message::{Answer, Attach, Attached, Code, Detached, Failure, Push, ScreenShot};
 use shared::runtime::RuntimeState;
 use shared::screen::Size;
 use shared::session::Session;
 
-use super::{Caller, find, find_live, find_to_use, program_of, session_runtime_dir};
+use super::{Caller, find, find_live, find_to_use, session_runtime_dir, shown_of};
 use crate::context::Context;
 use crate::picture::{Picture, scrolled_away};
 use crate::poll::Source;
@@ -48,7 +49,7 @@ pub async fn attach(context: &Context, caller: &Arc<Caller>, id: u64, attach: At
         let attached = Attached { session: session.id, name: session.name.clone(), control, direct, ended };
         caller.outbox.line(&Answer::new(id, Ok(attached)));
     };
-    if let Some(handle) = program_of(context, &session) {
+    if let Some(handle) = shown_of(context, &session, attach.language) {
         // where the device cannot be opened (another namespace, another user) the client passes bytes on
         let terminal = attach.tty.as_ref().and_then(|name| tty::open(name).ok());
         respond(joins == Joins::InControl, terminal.is_some(), None);
@@ -69,6 +70,9 @@ pub async fn attach(context: &Context, caller: &Arc<Caller>, id: u64, attach: At
             caller.outbox.line(&Push::Detached { why, alternate: Some(false) });
         }
         return Ok(());
+    }
+    if let Some(language) = attach.language {
+        return Err(no_interpreter(&session, language));
     }
     if session.runtime.is_none() {
         find_live(context, session.id.to_string(), "attach").await?;
@@ -177,6 +181,11 @@ pub async fn key_help(caller: &Caller) -> Result<(), Failure> {
     Ok(())
 }
 
+fn no_interpreter(session: &Session, language: Language) -> Failure {
+    let text = format!("session {0} has no {language} runtime: `sessions-tui exec -s {0} -l {language} CODE` starts one", session.name);
+    Failure::new(Code::Status, text)
+}
+
 fn not_attached() -> Failure {
     Failure::new(Code::Status, "this client is not attached to a session")
 }
@@ -206,15 +215,18 @@ pub async fn send(context: &Context, name: String, bytes: &str, author: Author) 
     }
 }
 
-pub async fn screen(context: &Context, name: String, scrollback: u32) -> Result<ScreenShot, Failure> {
+pub async fn screen(context: &Context, name: String, scrollback: u32, language: Option<Language>) -> Result<ScreenShot, Failure> {
     let session = find(context, name).await?;
-    match program_of(context, &session) {
+    match shown_of(context, &session, language) {
         Some(handle) => {
             let (mut shot, at) = handle.shot().await?;
             // read here, not in the runtime's task: a long history must not hold up the session
             shot.scrollback = scrolled_away(&context.paths.recording(handle.id), at, scrollback as usize).await;
             Ok(shot)
         }
-        None => ended_shot(context, &session, scrollback).await,
+        None => match language {
+            Some(language) => Err(no_interpreter(&session, language)),
+            None => ended_shot(context, &session, scrollback).await,
+        },
     }
 }

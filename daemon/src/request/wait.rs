@@ -124,7 +124,7 @@ async fn quiet(handle: &RuntimeHandle, silence: Duration) -> Result<(), Failure>
 
 /// An ended session's text may be on its last screen; if not, it never will be.
 async fn last_screen_has(context: &Context, session: &Session, pattern: &regex::Regex) -> Result<(), Failure> {
-    let shot = super::terminal::screen(context, session.id.to_string(), 0).await?;
+    let shot = super::terminal::screen(context, session.id.to_string(), 0, None).await?;
     let text: Vec<String> = shot.rows.into_iter().map(|row| row.text).collect();
     if pattern.is_match(&text.join("\n")) {
         return Ok(());

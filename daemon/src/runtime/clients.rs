@@ -9,7 +9,7 @@ use shared::message::{Detached, Push};
 use shared::screen::{Passthrough, Size, View};
 use tokio::time::Instant;
 
-use super::{ClientId, FRAME, JOIN_PATIENCE, Joins, MAX_BACKLOG, Runtime};
+use super::{ClientId, FRAME, Interpreter, JOIN_PATIENCE, Joins, MAX_BACKLOG, Runtime};
 use crate::attachment::Outbox;
 use crate::context::Stop;
 use crate::store::Fact;
@@ -45,6 +45,8 @@ pub(super) struct Client {
     needs_room: bool,
     /// Something has changed since this client's last picture.
     is_behind: bool,
+    /// What it is attached to is an interpreter: pictures only.
+    is_transcript: bool,
 }
 
 enum Showing {
@@ -71,6 +73,11 @@ impl Client {
         self.showing = Showing::Pictures(Box::new(View::new(self.window)));
     }
 
+    /// Whether it is, or was before a flood, one that gets the program's bytes.
+    fn shows_bytes(&self) -> bool {
+        !self.is_transcript
+    }
+
     fn status(&self, name: &str, has_control: bool) -> Option<String> {
         let prefix = self.prefix.label();
         if self.shows_help {
@@ -89,6 +96,17 @@ impl Client {
             }
         })
     }
+}
+
+/// The last row of a window is for the line to type in.
+fn above_line(window: Size) -> Size {
+    Size { rows: window.rows.saturating_sub(1).max(1), ..window }
+}
+
+/// The line a person types in, with what it is for.
+fn prompt(name: &str, interpreter: &Interpreter) -> String {
+    let mark = if interpreter.is_busy() { "…" } else { "❯" };
+    format!(" {name} {} {mark} {}▏", interpreter.language, interpreter.line.shown())
 }
 
 impl Runtime {
@@ -121,6 +139,7 @@ impl Runtime {
             in_alternate: false,
             needs_room: true,
             is_behind: true,
+            is_transcript: self.interpreter.is_some(),
         });
         self.facts.set_clients(self.clients.len());
         self.tell("attach", Author::Human, json!({"client": id, "read_only": read_only}));
@@ -159,6 +178,14 @@ impl Runtime {
             self.tell("control", Author::Human, json!({"from": before, "to": id}));
         }
         let Some(window) = self.client(id).map(|client| client.window) else { return };
+        if self.interpreter.is_some() {
+            // a transcript is always drawn: below it is the line to type in
+            self.observe(id);
+            if let Some(client) = self.client(id) {
+                client.outbox.line(&Push::Control { held: true });
+            }
+            return self.order_size(above_line(window)).await;
+        }
         if let Some(client) = self.client(id) {
             client.showing = Showing::Joining(Instant::now() + JOIN_PATIENCE);
             client.outbox.line(&Push::Control { held: true });
@@ -256,7 +283,11 @@ impl Runtime {
 
     /// A controlling client goes back to bytes once the flood is over.
     fn may_have_bytes(&self, client: &Client) -> bool {
-        self.control == Some(client.id) && !self.is_flooding && !client.shows_help && client.window == self.size
+        self.interpreter.is_none()
+            && self.control == Some(client.id)
+            && !self.is_flooding
+            && !client.shows_help
+            && client.window == self.size
     }
 
     pub(super) async fn draw(&mut self) {
@@ -291,7 +322,11 @@ impl Runtime {
             }
             let screen = self.picture.catch_up(at).await;
             let client = &mut self.clients[index];
-            let status = client.status(&self.name, self.control == Some(id));
+            let has_control = self.control == Some(id);
+            let status = match &self.interpreter {
+                Some(interpreter) if has_control && !client.shows_help => Some(prompt(&self.name, interpreter)),
+                _ => client.status(&self.name, has_control),
+            };
             if let Showing::Pictures(view) = &mut client.showing {
                 client.outbox.output(&view.draw(screen, status.as_deref()));
             }
@@ -323,7 +358,9 @@ impl Runtime {
             client.showing = Showing::Pictures(Box::new(View::new(window)));
         }
         self.is_dirty = true;
-        if has_control {
+        if has_control && self.interpreter.is_some() {
+            self.order_size(above_line(window)).await;
+        } else if has_control {
             // bytes go on: the user's terminal has changed itself, as if the program ran there directly
             self.order_size(window).await;
         }
@@ -385,7 +422,7 @@ impl Runtime {
         let at = self.consumed;
         for index in 0..self.clients.len() {
             let id = self.clients[index].id;
-            if self.control == Some(id) {
+            if self.control == Some(id) && self.clients[index].shows_bytes() {
                 // those who had bytes have them all; those who skipped get the last picture
                 if !matches!(self.clients[index].showing, Showing::Bytes) {
                     self.show_bytes(id).await;

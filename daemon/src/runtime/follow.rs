@@ -2,13 +2,17 @@
 
 use serde_json::json;
 use shared::event::Author;
+use shared::exec::Stream;
 use shared::id::Offset;
 use shared::message::{Code, Failure};
 use shared::runtime::LostReason;
 use shared::screen::{Event, Located, Size, answer};
 use tokio::time::Instant;
 
-use super::{Ask, EAGER, Ended, FLOOD_BYTES, FLOOD_PAUSE, FLOOD_WINDOW, FRAME, MAX_INPUT, MAX_LAG, REST_AFTER, Runtime, Typed, Typist};
+use super::calls::Noted;
+use super::{
+    Ask, EAGER, Ended, FLOOD_BYTES, FLOOD_PAUSE, FLOOD_WINDOW, FRAME, Interpreter, MAX_INPUT, MAX_LAG, REST_AFTER, Runtime, Typed, Typist,
+};
 use crate::holder::end_marked;
 use crate::holder::link::{Link, LinkError};
 use crate::holder::wire::News;
@@ -33,6 +37,8 @@ enum Piece {
     /// Bytes, where their first frame begins, where their last one ends.
     Output(Vec<u8>, Offset, Offset),
     Resize(Size, Offset),
+    /// What concerns an interpreter's calls, and where it ends.
+    Noted(Noted, Offset),
 }
 
 enum Turn {
@@ -62,10 +68,15 @@ impl Runtime {
             self.ordered_size = self.size;
         }
         self.consumed = self.picture.offset();
+        if self.interpreter.is_some() {
+            // the picture may be further: results are read from where they are not stored yet
+            self.consumed = answered;
+        }
         self.reader.seek(self.consumed);
         if self.end > 0 {
             self.consume(self.end).await;
         }
+        self.go_on_with_open().await;
         self.rest_soon();
     }
 
@@ -121,7 +132,8 @@ impl Runtime {
 
     fn next_deadline(&self) -> Option<Instant> {
         let flood_end = self.is_flooding.then(|| self.window_began + FLOOD_WINDOW);
-        [self.pause_until, self.next_draw(), flood_end, self.rest_at].into_iter().flatten().min()
+        let interrupt = self.interpreter.as_ref().and_then(Interpreter::next_deadline);
+        [self.pause_until, self.next_draw(), flood_end, self.rest_at, interrupt].into_iter().flatten().min()
     }
 
     async fn time_passed(&mut self) {
@@ -135,6 +147,7 @@ impl Runtime {
         if self.next_draw().is_some_and(|at| now >= at) {
             self.draw().await;
         }
+        self.interrupt_if_due().await;
         if self.rest_at.is_some_and(|at| now >= at) {
             self.rest_at = None;
             self.note_activity();
@@ -161,6 +174,10 @@ impl Runtime {
     /// Where the program is now: its terminal keeps that for the next one. Asked when a line has been typed and after each
     /// burst of activity, since a program that has ended is nowhere.
     fn look_at_folder(&mut self) {
+        if self.interpreter.is_some() {
+            // each result says where it is
+            return;
+        }
         let Ok(folder) = std::fs::read_link(format!("/proc/{}/cwd", self.facts.pid)) else { return };
         let Some(folder) = folder.to_str().filter(|folder| *folder != self.cwd) else { return };
         // a folder that was removed has a name that leads nowhere
@@ -189,6 +206,8 @@ impl Runtime {
             News::Exit(status) => self.exit = Some(status),
             News::Suspended(why) => self.recording_changed(why).await,
             News::Unrecorded(bytes) => self.unrecorded(&bytes).await,
+            News::UnrecordedFrame(kind, body) => self.unrecorded_frame(kind, &body).await,
+            News::Hello(_) | News::Baseline(_) | News::State(_) | News::Names(_) => self.hear_driver(news).await,
             News::Taken(_) | News::Greeting(..) | News::Refused(_) | News::Ready | News::Unknown => {}
         }
     }
@@ -207,6 +226,18 @@ impl Runtime {
                 },
                 Record::Resize(size) => pieces.push(Piece::Resize(size, end)),
                 Record::Exit(status) => self.exit = Some(status),
+                Record::Stdout(body) | Record::Stderr(body) => {
+                    let stream = if matches!(record, Record::Stdout(_)) { Stream::Stdout } else { Stream::Stderr };
+                    match pieces.last_mut() {
+                        Some(Piece::Noted(Noted::Printed(last, bytes), at)) if *last == stream => {
+                            bytes.extend_from_slice(body);
+                            *at = end;
+                        }
+                        _ => pieces.push(Piece::Noted(Noted::Printed(stream, body.to_vec()), end)),
+                    }
+                }
+                Record::Call(call) => pieces.push(Piece::Noted(Noted::call(&call, end - (call.size() + OVERHEAD) as u64), end)),
+                Record::Result(result) => pieces.push(Piece::Noted(Noted::result(&result, end), end)),
                 Record::Header(_) | Record::Gap(_) | Record::Unknown => {}
             });
             match outcome {
@@ -237,6 +268,10 @@ impl Runtime {
                     Piece::Resize(size, end) => {
                         self.consumed = end;
                         self.resized(size).await;
+                    }
+                    Piece::Noted(noted, end) => {
+                        self.consumed = end;
+                        self.noted(noted).await;
                     }
                 }
             }
@@ -373,7 +408,20 @@ impl Runtime {
             Ask::DetachAll(answer) => {
                 let _ = answer.send(self.detach_all().await);
             }
+            Ask::Input { from, bytes, taken } if self.interpreter.is_some() => {
+                let may_type = !matches!(from, Typist::Client(id) if self.control != Some(id));
+                if let Typist::Client(id) = from {
+                    self.end_help(id);
+                }
+                if may_type {
+                    self.typed(&bytes).await;
+                }
+                let _ = taken.send(Ok(()));
+            }
             Ask::Input { from, bytes, taken } => self.take_input(from, bytes, taken),
+            Ask::Call(calling) => self.accept(calling).await,
+            Ask::Cancel(exec) => self.cancel(exec).await,
+            Ask::Names(answer) => self.ask_names(answer).await,
             Ask::Resize(id, window) => self.window_changed(id, window).await,
             Ask::TakeControl(id) => self.take_control(id).await,
             Ask::KeyHelp(id) => self.toggle_help(id),
@@ -396,6 +444,32 @@ impl Runtime {
                 self.is_dirty = true;
             }
         }
+    }
+
+    /// Something of an interpreter's calls was recorded: it counts, and whoever watches sees it.
+    async fn noted(&mut self, noted: Noted) {
+        if let Noted::Printed(_, bytes) = &noted {
+            self.count_output(bytes.len());
+        }
+        self.note(noted).await;
+        self.facts.happened_now();
+        self.is_dirty = true;
+        self.check_waiters().await;
+        self.activity.send_modify(|count| *count += 1);
+        self.rest_soon();
+    }
+
+    /// What should be in the recording, while the disk is full.
+    async fn unrecorded_frame(&mut self, kind: u8, body: &[u8]) {
+        let at = self.consumed;
+        let noted = match recording::understand(kind, body) {
+            Record::Stdout(bytes) => Noted::Printed(Stream::Stdout, bytes.to_vec()),
+            Record::Stderr(bytes) => Noted::Printed(Stream::Stderr, bytes.to_vec()),
+            Record::Call(call) => Noted::call(&call, at),
+            Record::Result(result) => Noted::result(&result, at),
+            _ => return,
+        };
+        self.noted(noted).await;
     }
 
     fn take_input(&mut self, from: Typist, bytes: Vec<u8>, taken: tokio::sync::oneshot::Sender<Result<(), Failure>>) {
@@ -469,6 +543,7 @@ impl Runtime {
         self.end = greeting.end;
         self.exit = greeting.exit;
         self.consume(greeting.end).await;
+        self.send_again(greeting.call.map(|(id, _)| id)).await;
         true
     }
 
@@ -496,6 +571,14 @@ impl Runtime {
 
     async fn finish(mut self, end: End) {
         let now = jiff::Timestamp::now();
+        self.asks.close();
+        while let Ok(ask) = self.asks.try_recv() {
+            // calls that came too late wait for another runtime; whoever asked anything else hears that it is over
+            if let Ask::Call(calling) = ask {
+                self.accept(calling).await;
+            }
+        }
+        let language = self.interpreter.as_ref().map(|interpreter| interpreter.language);
         let ended = describe(&end);
         let last_activity = match end {
             End::Lost(_) => self.facts.last_activity().unwrap_or(now),
@@ -508,13 +591,16 @@ impl Runtime {
                 Err(error) => {
                     self.context.log.warn(&format!("session {}: its end could not be stored: {error}", self.name));
                     self.dismiss(ended.push()).await;
-                    self.asks.close();
                     tokio::time::sleep(STORE_RETRY).await;
                 }
             }
         }
         self.picture.store();
         self.context.registry.remove(self.id);
+        if language.is_some() {
+            // after its end is stored, so that another can be started
+            self.calls_end(&end).await;
+        }
         self.dismiss(ended.push()).await;
         for typed in std::mem::take(&mut self.input) {
             if let Some(taken) = typed.taken {

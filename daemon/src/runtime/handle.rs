@@ -5,15 +5,17 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use shared::config::Prefix;
 use shared::event::Author;
-use shared::id::{Offset, RuntimeId, SessionId, ThreadId};
+use shared::exec::Language;
+use shared::id::{ExecId, Offset, RuntimeId, SessionId, ThreadId};
 use shared::message::{Failure, ScreenShot};
 use shared::screen::Size;
 use tokio::sync::{mpsc, oneshot, watch};
 
-use super::{Ask, ClientId, Ended, Joins, Typist};
+use super::{Ask, Calling, ClientId, Ended, Joins, Typist};
 use crate::attachment::Outbox;
 use crate::clock::{Clock, Steady};
 use crate::holder::wire::Greeting;
+use crate::language::Names;
 
 /// Numbers that change often and are only looked at.
 pub struct Facts {
@@ -28,9 +30,13 @@ pub struct Facts {
     /// Whoever had control when the last daemon ended has until then to come back.
     held_until: AtomicI64,
     clients: AtomicU32,
+    /// Calls to an interpreter that have not ended.
+    calls: AtomicU64,
     size: AtomicU32,
     end: AtomicU64,
     suspended: Mutex<Option<String>>,
+    /// Of an interpreter that has said it.
+    version: Mutex<Option<String>>,
 }
 
 impl Facts {
@@ -45,9 +51,11 @@ impl Facts {
             is_controlled: AtomicBool::new(false),
             held_until: AtomicI64::new(0),
             clients: AtomicU32::new(0),
+            calls: AtomicU64::new(0),
             size: AtomicU32::new(0),
             end: AtomicU64::new(greeting.end),
             suspended: Mutex::new(greeting.suspended.clone()),
+            version: Mutex::default(),
         };
         facts.set_size(greeting.size);
         facts
@@ -111,6 +119,14 @@ impl Facts {
         self.clients.load(Ordering::Relaxed)
     }
 
+    pub(super) fn set_calls(&self, count: u64) {
+        self.calls.store(count, Ordering::Relaxed);
+    }
+
+    pub fn calls(&self) -> u64 {
+        self.calls.load(Ordering::Relaxed)
+    }
+
     pub(super) fn set_size(&self, size: Size) {
         self.size.store(u32::from(size.cols) << 16 | u32::from(size.rows), Ordering::Relaxed);
     }
@@ -132,6 +148,14 @@ impl Facts {
         *self.suspended.lock().unwrap_or_else(PoisonError::into_inner) = why;
     }
 
+    pub(super) fn set_version(&self, version: String) {
+        *self.version.lock().unwrap_or_else(PoisonError::into_inner) = Some(version);
+    }
+
+    pub fn version(&self) -> Option<String> {
+        self.version.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
     pub fn suspended(&self) -> Option<String> {
         self.suspended.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
@@ -141,6 +165,8 @@ impl Facts {
 pub struct RuntimeHandle {
     pub id: RuntimeId,
     pub thread: ThreadId,
+    /// `None` for a program on a PTY.
+    pub language: Option<Language>,
     pub facts: Arc<Facts>,
     asks: mpsc::Sender<Ask>,
     ended: watch::Receiver<Option<Ended>>,
@@ -151,12 +177,13 @@ impl RuntimeHandle {
     pub(super) fn new(
         id: RuntimeId,
         thread: ThreadId,
+        language: Option<Language>,
         asks: mpsc::Sender<Ask>,
         facts: Arc<Facts>,
         ended: watch::Receiver<Option<Ended>>,
         activity: watch::Receiver<u64>,
     ) -> Self {
-        Self { id, thread, facts, asks, ended, activity }
+        Self { id, thread, language, facts, asks, ended, activity }
     }
 
     async fn ask<T>(&self, make: impl FnOnce(oneshot::Sender<T>) -> Ask) -> Result<T, Failure> {
@@ -219,6 +246,23 @@ impl RuntimeHandle {
 
     pub async fn renamed(&self, name: String) {
         self.say(Ask::Renamed(name)).await;
+    }
+
+    /// Gives a call to an interpreter; back if that is over.
+    pub async fn call(&self, calling: Calling) -> Result<(), Calling> {
+        self.asks.send(Ask::Call(calling)).await.map_err(|refused| match refused.0 {
+            Ask::Call(calling) => calling,
+            _ => unreachable!("what was sent comes back"),
+        })
+    }
+
+    pub async fn cancel(&self, exec: ExecId) {
+        self.say(Ask::Cancel(exec)).await;
+    }
+
+    /// What an interpreter's code has defined; an error while a call runs.
+    pub async fn names(&self) -> Result<Names, Failure> {
+        self.ask(Ask::Names).await
     }
 
     /// Returns when the runtime is over and that is stored.

@@ -31,6 +31,19 @@ impl Change<'_> {
         Ok(Some(runtime))
     }
 
+    /// Interpreters that are still there belong to this session from now on; those that are being ended do not.
+    pub(super) fn take_over_interpreters(&mut self, thread: ThreadId, session: SessionId) -> Result<Vec<RuntimeId>> {
+        let ids: Vec<String> = self
+            .sql
+            .prepare_cached(
+                "UPDATE runtimes SET session_id = ?1 WHERE is_live AND ending IS NULL AND terminal_id IN
+                    (SELECT id FROM terminals WHERE thread_id = ?2 AND kind <> 'terminal') RETURNING id",
+            )?
+            .query_map(params![session.to_string(), thread.to_string()], |row| row.get(0))?
+            .collect::<rusqlite::Result<_>>()?;
+        ids.iter().map(|id| RuntimeId::parse(id).ok_or_else(|| broken("runtime id", id))).collect()
+    }
+
     /// A record without a program has a place to work in too.
     pub(super) fn store_terminal(&mut self, thread: ThreadId, workspace: &str, lease: LeaseId) -> Result<()> {
         self.keep_lease(lease)?;
@@ -59,7 +72,17 @@ impl Change<'_> {
         launch: &Launch,
         lease: LeaseId,
     ) -> Result<()> {
-        let kind = TerminalKind::Terminal.as_str();
+        self.store_launch_of(TerminalKind::Terminal, (thread, session, runtime), launch, lease)
+    }
+
+    pub(super) fn store_launch_of(
+        &mut self,
+        kind: TerminalKind,
+        (thread, session, runtime): (ThreadId, SessionId, RuntimeId),
+        launch: &Launch,
+        lease: LeaseId,
+    ) -> Result<()> {
+        let kind = kind.as_str();
         self.keep_lease(lease)?;
         self.execute(
             "INSERT INTO terminals (id, thread_id, kind, cwd, env_delta, cols, rows, lease_id) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)

@@ -35,17 +35,26 @@ pub enum Asked {
 
 /// What asking for an end came to.
 pub enum EndAsked {
-    /// This program is to be ended, and the session with it.
-    Program(RuntimeId),
-    Ended,
+    /// These are to be ended, and the session ends with its program, which is one of them.
+    Program(Vec<RuntimeId>),
+    /// It has ended; these interpreters are to be ended too.
+    Ended(Vec<RuntimeId>),
     /// It had ended before, and has no program.
     Nothing,
 }
 
-/// A session that has expired, and its program, which is to be ended.
+/// A session that has expired, and its programs, which are to be ended.
 pub struct Expired {
     pub reason: &'static str,
-    pub runtime: Option<RuntimeId>,
+    pub runtimes: Vec<RuntimeId>,
+}
+
+/// Runtimes whose end is decided.
+#[derive(Default)]
+struct Endings {
+    /// One of them is the session's program.
+    has_program: bool,
+    runtimes: Vec<RuntimeId>,
 }
 
 /// What a step does to the row beside the status.
@@ -129,7 +138,7 @@ impl StoreHandle {
             change.step(session, &standing, Step::TimeOut, &Words { reason: Some(reason), ..Words::default() })?;
             let told = json!({"reason": reason, "policy": facts.policy});
             change.tell(Fact::new(session, Author::Daemon, "timeout", told))?;
-            Ok(Some(Expired { reason, runtime: change.end_program(session, "timeout")? }))
+            Ok(Some(Expired { reason, runtimes: change.end_programs(session, "timeout")?.runtimes }))
         })
         .await
     }
@@ -139,16 +148,16 @@ impl StoreHandle {
     pub async fn ask_to_end(&self, session: SessionId, reason: &'static str, author: Author) -> Result<EndAsked> {
         self.write(Durability::Power, move |change| {
             let standing = change.standing(session)?;
-            if standing.status != Status::Queued
-                && let Some(runtime) = change.end_program(session, reason)?
-            {
-                return Ok(EndAsked::Program(runtime));
+            let ending = if standing.status == Status::Queued { Endings::default() } else { change.end_programs(session, reason)? };
+            if ending.has_program {
+                return Ok(EndAsked::Program(ending.runtimes));
             }
-            if standing.status.has_ended() {
-                return Ok(EndAsked::Nothing);
+            match standing.status.has_ended() {
+                true if ending.runtimes.is_empty() => return Ok(EndAsked::Nothing),
+                true => {}
+                false => change.end(session, standing, reason, author)?,
             }
-            change.end(session, standing, reason, author)?;
-            Ok(EndAsked::Ended)
+            Ok(EndAsked::Ended(ending.runtimes))
         })
         .await
     }
@@ -213,7 +222,7 @@ impl StoreHandle {
     pub async fn forget_state(&self, session: SessionId, author: Author) -> Result<Session> {
         self.write(Durability::Power, move |change| {
             change.execute(
-                "UPDATE terminals SET env_delta = '[]', state_version = state_version + 1,
+                "UPDATE terminals SET env_delta = '[]', env_removed = '[]', imports = '[]', names = '[]', state_version = state_version + 1,
                     cwd = (SELECT workspace FROM threads WHERE threads.id = thread_id)
                  WHERE thread_id = (SELECT thread_id FROM sessions WHERE id = ?1)",
                 [session.to_string()],
@@ -311,22 +320,26 @@ impl Change<'_> {
         }
     }
 
-    /// Decides that the program of a session is to end, or, if it is the latest of its thread, what an earlier one has left
-    /// running; gives it if there is one.
-    fn end_program(&mut self, session: SessionId, reason: &str) -> Result<Option<RuntimeId>> {
-        let found: Option<String> = self
-            .query_row(
+    /// Decides that what runs of a session is to end, or, if it is the latest of its thread, what an earlier one has left
+    /// running: its program and its interpreters.
+    fn end_programs(&mut self, session: SessionId, reason: &str) -> Result<Endings> {
+        let rows: Vec<(String, bool)> = self
+            .sql
+            .prepare_cached(
                 "UPDATE runtimes SET ending = coalesce(ending, ?2) WHERE is_live AND terminal_id IN
-                    (SELECT id FROM terminals WHERE kind = 'terminal'
-                        AND thread_id = (SELECT thread_id FROM sessions WHERE id = ?1))
+                    (SELECT id FROM terminals WHERE thread_id = (SELECT thread_id FROM sessions WHERE id = ?1))
                  AND (session_id = ?1 OR NOT EXISTS (SELECT 1 FROM sessions AS named JOIN sessions AS later
                     ON later.thread_id = named.thread_id AND (later.created_at, later.id) > (named.created_at, named.id)
-                    WHERE named.id = ?1)) RETURNING id",
-                params![session.to_string(), reason],
-                |row| row.get(0),
-            )
-            .optional()?;
-        found.map(|text| RuntimeId::parse(&text).ok_or_else(|| broken("runtime id", &text))).transpose()
+                    WHERE named.id = ?1)) RETURNING id, (SELECT kind = 'terminal' FROM terminals WHERE id = terminal_id)",
+            )?
+            .query_map(params![session.to_string(), reason], |row| Ok((row.get(0)?, row.get(1)?)))?
+            .collect::<rusqlite::Result<_>>()?;
+        let mut endings = Endings::default();
+        for (id, is_program) in rows {
+            endings.has_program |= is_program;
+            endings.runtimes.push(RuntimeId::parse(&id).ok_or_else(|| broken("runtime id", &id))?);
+        }
+        Ok(endings)
     }
 
     fn end(&mut self, session: SessionId, standing: Standing, reason: &'static str, author: Author) -> Result<()> {

@@ -51,6 +51,8 @@ pub struct New {
     pub session: SessionId,
     /// Chosen by whoever starts or found the holder.
     pub runtime: RuntimeId,
+    /// Opened for calls to interpreters alone.
+    pub for_calls: bool,
     /// Whether a folder is still there.
     pub is_folder: fn(&str) -> bool,
     /// The session in whose place this one is opened, once that is known.
@@ -89,8 +91,8 @@ pub struct Opened {
     pub session: Session,
     /// Stored, and now to be started.
     pub launch: Option<Launch>,
-    /// A program that was still running is the new session's now.
-    pub adopted: Option<RuntimeId>,
+    /// Programs that were still running are the new session's now.
+    pub adopted: Vec<RuntimeId>,
     pub note: Option<String>,
     pub previous: Option<Previous>,
 }
@@ -117,7 +119,7 @@ impl StoreHandle {
 }
 
 impl Change<'_> {
-    fn open_session(&mut self, mut new: New) -> Result<Opened> {
+    pub(super) fn open_session(&mut self, mut new: New) -> Result<Opened> {
         let (thread, previous) = self.thread_for(&mut new)?;
         if !thread.is_new {
             self.mend(thread.id)?;
@@ -237,7 +239,7 @@ impl Change<'_> {
             _ => Start::No,
         };
         let named = new.program.as_ref().filter(|program| program.is_named);
-        let adopted = if let Start::GoesOn(runtime) = start { Some(runtime) } else { None };
+        let adopted = if let Start::GoesOn(runtime) = start { vec![runtime] } else { Vec::new() };
         let launch = match start {
             Start::Now(launch) => {
                 self.tell(Fact::new(session, new.author, "start", json!({"command": launch.argv, "workspace": launch.cwd})))?;
@@ -274,7 +276,11 @@ impl Change<'_> {
             |row| row.get(0),
         )?;
         let now = micros(jiff::Timestamp::now()).max(latest.unwrap_or(0) + 1);
-        let kind = if new.task.is_some() { Kind::Task } else { Kind::Terminal };
+        let kind = match &new.task {
+            _ if new.for_calls => Kind::Runtime,
+            Some(_) => Kind::Task,
+            None => Kind::Terminal,
+        };
         let policy = with_wishes(new.defaults.of(kind), new);
         let must_wait = match &new.group {
             Some(group) => self.is_full(group, &new.limits)?,
@@ -304,7 +310,8 @@ impl Change<'_> {
         if must_wait {
             return self.wait_in_queue(new, thread, session);
         }
-        let mut opened = Opened { launch: None, adopted: None, note: None, previous: None, session: load(&self.sql, session)? };
+        let adopted = self.take_over_interpreters(thread.id, session)?;
+        let mut opened = Opened { launch: None, adopted, note: None, previous: None, session: load(&self.sql, session)? };
         let mut data = json!({"workspace": thread.workspace, "task": new.task});
         match self.start(new, thread, session)? {
             Start::Now(launch) => {
@@ -313,7 +320,7 @@ impl Change<'_> {
             }
             Start::GoesOn(runtime) => {
                 data["continues"] = json!(runtime);
-                opened.adopted = Some(runtime);
+                opened.adopted.push(runtime);
                 let named = new.program.as_ref().filter(|program| program.is_named);
                 opened.note = named.map(|program| {
                     let command = text::shell_words(&program.argv);
@@ -339,7 +346,7 @@ impl Change<'_> {
         let waiting = load(&self.sql, session)?;
         let data = json!({"group": waiting.group, "place": waiting.queue_place, "task": new.task});
         self.tell(Fact::new(session, new.author, "queued", data))?;
-        Ok(Opened { session: load(&self.sql, session)?, launch: None, adopted: None, note: None, previous: None })
+        Ok(Opened { session: load(&self.sql, session)?, launch: None, adopted: Vec::new(), note: None, previous: None })
     }
 
     /// Stores the launch, unless the terminal's program still runs or none is wanted.

@@ -34,7 +34,7 @@ pub struct Promotion {
 pub struct Promoted {
     pub session: Session,
     /// The thread's last program still runs, and is this session's now.
-    pub adopted: Option<RuntimeId>,
+    pub adopted: Vec<RuntimeId>,
     /// Stored, and now to be started; none for a record alone.
     pub launch: Option<(RuntimeId, QueuedLaunch)>,
 }
@@ -70,7 +70,7 @@ impl StoreHandle {
             let loaded = load(&change.sql, session)?;
             let runtime = RuntimeId::new();
             change.store_launch(loaded.thread, session, runtime, &queued.launch, lease)?;
-            Ok(Some(Promoted { session: load(&change.sql, session)?, adopted: None, launch: Some((runtime, queued)) }))
+            Ok(Some(Promoted { session: load(&change.sql, session)?, adopted: Vec::new(), launch: Some((runtime, queued)) }))
         })
         .await
     }
@@ -182,10 +182,12 @@ impl Change<'_> {
         let queued: Option<String> =
             self.query_row("SELECT queued_launch FROM sessions WHERE id = ?1", [session.to_string()], |row| row.get(0))?;
         let queued: Option<QueuedLaunch> = queued.map(|text| parse("launch", &text)).transpose()?;
-        let adopted = self.take_over_program(waiting.thread, &waiting.name, session)?;
+        let program = self.take_over_program(waiting.thread, &waiting.name, session)?;
+        let mut adopted = self.take_over_interpreters(waiting.thread, session)?;
+        adopted.extend(program);
         self.start_queued(session)?;
         let mut data = json!({"group": waiting.group, "task": waiting.task, "workspace": waiting.workspace});
-        let launch = match (adopted, queued) {
+        let launch = match (program, queued) {
             (Some(runtime), _) => {
                 data["continues"] = json!(runtime);
                 None

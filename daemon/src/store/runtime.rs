@@ -1,11 +1,13 @@
 //! Runtimes: a launch is a row before it is a process, and its end is one transaction with the session's.
 
 use rusqlite::{OptionalExtension, params};
+use shared::exec::Language;
 use shared::id::{RuntimeId, SessionId, TerminalId, ThreadId};
 use shared::runtime::{Recording, Runtime, RuntimeState};
 use shared::session::Status;
 
 use super::{Durability, Result, StoreHandle, broken, json, timestamp};
+use crate::language::environment::Delta;
 use crate::lifecycle::{self, End};
 
 /// A runtime that has not ended as far as the database knows.
@@ -23,6 +25,8 @@ pub struct LiveRuntime {
     pub cwd: String,
     /// A client had control when the last daemon ended.
     pub is_controlled: bool,
+    /// An interpreter's, with the environment it was started with beyond its caller's.
+    pub interpreter: Option<(Language, Delta)>,
 }
 
 /// The times that belong to an end.
@@ -67,13 +71,16 @@ impl StoreHandle {
     /// The runtime is over, and the session it belongs to by then, if that has not ended before.
     pub async fn runtime_has_ended(&self, runtime: RuntimeId, end: End, ending_at: EndingAt, recorded_bytes: u64) -> Result<()> {
         self.write(Durability::Power, move |change| {
-            let row: Option<(String, Option<String>)> = change
-                .query_row("SELECT session_id, ending FROM runtimes WHERE id = ?1 AND is_live", [runtime.to_string()], |row| {
-                    Ok((row.get(0)?, row.get(1)?))
-                })
+            let row: Option<(String, Option<String>, Option<String>)> = change
+                .query_row(
+                    "SELECT session_id, ending, (SELECT kind FROM terminals WHERE id = terminal_id) FROM runtimes WHERE id = ?1 AND is_live",
+                    [runtime.to_string()],
+                    |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)),
+                )
                 .optional()?;
             // told before, or removed meanwhile
-            let Some((session, why)) = row else { return Ok(()) };
+            let Some((session, why, kind)) = row else { return Ok(()) };
+            let language = kind.as_deref().and_then(Language::parse);
             let session = SessionId::parse(&session).ok_or_else(|| broken("session id", &session))?;
             let mut settled = lifecycle::settle(&end, session, ending_at.now, why.as_deref());
             settled.ending.last_activity_at = ending_at.last_activity;
@@ -81,6 +88,12 @@ impl StoreHandle {
                 "UPDATE runtimes SET state = ?1, is_live = 0, is_controlled = 0, recorded_bytes = ?2 WHERE id = ?3",
                 params![json(&settled.state)?, recorded_bytes as i64, runtime.to_string()],
             )?;
+            if let Some(language) = language {
+                // a session does not end with an interpreter: the next call starts another
+                let data = serde_json::json!({"language": language, "state": settled.state, "reason": why});
+                let kind = if matches!(end, End::Lost(_)) { "lost" } else { "exit" };
+                return change.tell(super::Fact::new(session, shared::event::Author::Daemon, kind, data));
+            }
             if let Some(exit) = settled.exit {
                 change.tell(exit)?;
             }
@@ -119,7 +132,7 @@ impl StoreHandle {
     pub async fn live_runtimes(&self) -> Result<Vec<LiveRuntime>> {
         self.read(|connection| {
             let mut statement = connection.prepare(
-                "SELECT runtimes.id, session_id, sessions.thread_id, name, state, last_activity_at, holder_pid, runtimes.created_at, cwd, is_controlled
+                "SELECT runtimes.id, session_id, sessions.thread_id, name, state, last_activity_at, holder_pid, runtimes.created_at, cwd, is_controlled, kind, launch, env_removed
                  FROM runtimes LEFT JOIN terminals ON terminals.id = terminal_id JOIN sessions ON sessions.id = session_id JOIN threads ON threads.id = sessions.thread_id WHERE is_live",
             )?;
             let mut rows = statement.query([])?;
@@ -139,6 +152,13 @@ impl StoreHandle {
                     // a terminal whose row is missing is made again when it is used
                     cwd: row.get::<_, Option<String>>(8)?.unwrap_or_default(),
                     is_controlled: row.get(9)?,
+                    interpreter: match row.get::<_, Option<String>>(10)?.as_deref().and_then(Language::parse) {
+                        Some(language) => {
+                            let launch: shared::runtime::Launch = super::parse("launch", &row.get::<_, String>(11)?)?;
+                            Some((language, Delta { set: launch.env_delta, removed: super::parse("environment", &row.get::<_, String>(12)?)? }))
+                        }
+                        None => None,
+                    },
                 });
             }
             Ok(live)

@@ -5,7 +5,11 @@ use rusqlite::Connection;
 use super::{Error, Result};
 
 /// `user_version` of the database counts how many have been applied.
-const MIGRATIONS: &[&str] = &[include_str!("../../migrations/0001_words.sql"), include_str!("../../migrations/0002_records.sql")];
+const MIGRATIONS: &[&str] = &[
+    include_str!("../../migrations/0001_words.sql"),
+    include_str!("../../migrations/0002_records.sql"),
+    include_str!("../../migrations/0003_execs.sql"),
+];
 
 pub(super) fn known_version() -> i64 {
     MIGRATIONS.len() as i64

@@ -16,7 +16,7 @@ use super::{Error, Result, StoreHandle, broken, micros, parse, timestamp};
 /// Ended sessions stay in the plain `ls` for a day: long enough to see how last night's work went.
 const RECENT_MICROS: i64 = 24 * 3600 * 1_000_000;
 
-/// A session with its thread and its latest runtime.
+/// A session with its thread and the latest runtime of its terminal; interpreters are not its program.
 const SELECT: &str = "
     SELECT sessions.id, thread_id, name, workspace, user, channel, mode, task, status, status_reason,
         sessions.created_at, updated_at, last_activity_at, ended_at, iterations, max_iterations, context, result, error, metadata,
@@ -27,7 +27,9 @@ const SELECT: &str = "
         started_at, queued_launch
     FROM sessions JOIN threads ON threads.id = thread_id
     LEFT JOIN runtimes ON runtimes.id =
-        (SELECT latest.id FROM runtimes AS latest WHERE latest.session_id = sessions.id ORDER BY latest.created_at DESC, latest.id DESC LIMIT 1)";
+        (SELECT latest.id FROM runtimes AS latest LEFT JOIN terminals ON terminals.id = latest.terminal_id
+            WHERE latest.session_id = sessions.id AND coalesce(kind, 'terminal') = 'terminal'
+            ORDER BY latest.created_at DESC, latest.id DESC LIMIT 1)";
 
 impl StoreHandle {
     pub async fn session(&self, id: SessionId) -> Result<Session> {
@@ -213,6 +215,7 @@ fn read(row: &Row<'_>) -> Result<Session> {
         size: launch.as_ref().map(|launch| launch.size),
         command: launch.map(|launch| launch.argv).unwrap_or_default(),
         runtime_state,
+        languages: Vec::new(),
         clients: 0,
     })
 }

@@ -240,7 +240,7 @@ impl StoreHandle {
 /// A prefix match without LIKE, whose wildcards a name may contain.
 const PREFIX: &str = "substr({}, 1, length(?1)) = ?1";
 
-fn find(connection: &Connection, word: &str) -> rusqlite::Result<std::result::Result<Found, Failure>> {
+pub(super) fn find(connection: &Connection, word: &str) -> rusqlite::Result<std::result::Result<Found, Failure>> {
     let not_found = || {
         Failure::new(
             Code::NotFound,

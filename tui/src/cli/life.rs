@@ -1,11 +1,14 @@
 //! pause, resume, complete, fail, reset.
 
+use std::path::PathBuf;
+
 use clap::Subcommand;
+use shared::exec::Language;
 use shared::message::{Changed, Failure, Request};
 use shared::paths::Paths;
 use shared::text::visible;
 
-use super::{print, print_json, table};
+use super::{exec, parse, print, print_json, table};
 use crate::connect;
 
 #[derive(Subcommand)]
@@ -60,11 +63,23 @@ pub enum LifeCommand {
         #[arg(long)]
         json: bool,
     },
-    /// End a session with its program, and forget its folder and variables: the next one starts clean
-    #[command(after_help = "Example:\n  sessions-tui reset api && sessions-tui new -n api")]
+    /// End a session with its program, and forget its folder and variables; or only the runtimes of a place
+    #[command(
+        after_help = "With a NAME the session ends and its next one starts clean. With -s, -w or -l only runtimes end, and the next call starts clean.\n\nExamples:\n  sessions-tui reset api && sessions-tui new -n api\n  sessions-tui reset -l python               this folder's python\n  sessions-tui reset -s api                  all runtimes of a session, not its program"
+    )]
     Reset {
         /// The session: its name, its id, or the beginning of either
-        name: String,
+        #[arg(required_unless_present_any = ["session", "workspace", "language"], conflicts_with_all = ["session", "workspace", "language"])]
+        name: Option<String>,
+        /// The runtimes of a session
+        #[arg(long, short, value_name = "NAME", conflicts_with = "workspace")]
+        session: Option<String>,
+        /// The runtimes of a folder [default: this one]
+        #[arg(long, short, value_name = "DIR")]
+        workspace: Option<PathBuf>,
+        /// Only this language: bash, python or node
+        #[arg(long, short, value_name = "LANG", value_parser = parse::language)]
+        language: Option<Language>,
         /// As JSON
         #[arg(long)]
         json: bool,
@@ -77,7 +92,10 @@ pub async fn perform(paths: &Paths, command: LifeCommand) -> Result<(), Failure>
         LifeCommand::Resume { name, max_iterations, json } => (Request::Resume { name, max_iterations }, json),
         LifeCommand::Complete { name, result, json } => (Request::Complete { name, result }, json),
         LifeCommand::Fail { name, error, json } => (Request::Fail { name, error }, json),
-        LifeCommand::Reset { name, json } => (Request::Reset { name }, json),
+        LifeCommand::Reset { name: Some(name), json, .. } => (Request::Reset { name }, json),
+        LifeCommand::Reset { name: None, session, workspace, language, json } => {
+            return exec::reset(paths, exec::PlaceArgs::new(session, workspace), language, json).await;
+        }
     };
     changed(paths, request, json).await
 }

@@ -1,0 +1,225 @@
+//! A language's driver as the holder has it: pipes for what its code prints, and two descriptors of its own for calls and
+//! answers, framed by length, so that nothing printed can be taken for an answer. What is inside is the daemon's business.
+
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::os::unix::process::CommandExt;
+use std::process::{Command, Stdio};
+use std::time::Instant;
+
+use rustix::pipe::{PipeFlags, pipe_with};
+use shared::id::{ExecId, Offset};
+
+use super::wire::CallOrder;
+
+/// Where the driver finds its calls, and where it answers.
+const CALLS: i32 = 3;
+const ANSWERS: i32 = 4;
+
+/// Beyond the descriptors the driver expects, so that putting them in place overwrites none of ours.
+const OUT_OF_THE_WAY: i32 = 10;
+
+/// Kind, space, ten digits, newline.
+const ANSWER_HEADER: usize = 13;
+
+/// An answer is one frame of the recording at most; anything longer is nonsense.
+const MAX_ANSWER: usize = 1 << 20;
+
+pub struct Driver {
+    /// Gone when the driver is to end.
+    calls: Option<OwnedFd>,
+    answers: Option<OwnedFd>,
+    pub stdout: Option<OwnedFd>,
+    pub stderr: Option<OwnedFd>,
+    /// Of calls that the driver has not taken yet.
+    unsent: Vec<u8>,
+    arrived: Vec<u8>,
+    /// The process group of it and what it runs in the foreground.
+    pub group: u32,
+    pub call: Option<Running>,
+    /// The last thing printed did not end its line.
+    pub mid_line: bool,
+    /// What the driver last said of its environment, first and latest: for whoever is the daemon. Never recorded.
+    pub baseline: Option<Vec<u8>>,
+    pub state: Option<Vec<u8>>,
+    pub hello: Option<Vec<u8>>,
+    /// A result that could be neither recorded nor told.
+    pub unrecorded_result: Option<Vec<u8>>,
+}
+
+/// A call under way.
+pub struct Running {
+    pub id: ExecId,
+    pub at: Offset,
+    pub since: Instant,
+    /// Milliseconds since boot: what has been started since belongs to it.
+    pub since_boot_ms: u64,
+}
+
+/// What the driver says.
+pub enum Answer {
+    Hello(Vec<u8>),
+    Result(Vec<u8>),
+    State(Vec<u8>),
+    Names(Vec<u8>),
+    Unknown,
+}
+
+impl Driver {
+    /// Starts it as leader of its own process session; gives its pid too.
+    pub fn start(argv: &[String], cwd: &str, env: &[(String, String)]) -> io::Result<(Self, u32)> {
+        let Some((program, arguments)) = argv.split_first() else {
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, "no program was given"));
+        };
+        let (theirs_in, calls) = pipe_with(PipeFlags::CLOEXEC)?;
+        let (answers, theirs_out) = pipe_with(PipeFlags::CLOEXEC)?;
+        let (stdout, stdout_end) = pipe_with(PipeFlags::CLOEXEC)?;
+        let (stderr, stderr_end) = pipe_with(PipeFlags::CLOEXEC)?;
+        let theirs_in = rustix::io::fcntl_dupfd_cloexec(&theirs_in, OUT_OF_THE_WAY)?;
+        let theirs_out = rustix::io::fcntl_dupfd_cloexec(&theirs_out, OUT_OF_THE_WAY)?;
+        for ours in [&calls, &answers, &stdout, &stderr] {
+            rustix::io::ioctl_fionbio(ours, true)?;
+        }
+        let mut command = Command::new(program);
+        command.args(arguments).env_clear().envs(env.iter().map(|(k, v)| (k, v))).current_dir(cwd);
+        command.stdin(Stdio::null()).stdout(Stdio::from(stdout_end)).stderr(Stdio::from(stderr_end));
+        let (from, to) = (theirs_in.as_raw_fd(), theirs_out.as_raw_fd());
+        #[expect(unsafe_code, reason = "a session of its own and descriptors by number can only be had between fork and exec")]
+        // SAFETY: the closure only makes three system calls, which are async-signal-safe, and allocates nothing. `from` and `to`
+        // stay open until exec because their owners outlive the spawn. Numbers 3 and 4 are the holder's signal pipe in this
+        // process, open since its start, so that neither is a descriptor of `Command`'s own; here they are overwritten.
+        unsafe {
+            command.pre_exec(move || {
+                rustix::process::setsid()?;
+                for (source, target) in [(from, CALLS), (to, ANSWERS)] {
+                    let mut place = std::mem::ManuallyDrop::new(OwnedFd::from_raw_fd(target));
+                    rustix::io::dup2(BorrowedFd::borrow_raw(source), &mut place)?;
+                }
+                Ok(())
+            });
+        }
+        // reaped by the holder's own wait
+        let pid = command.spawn()?.id();
+        let driver = Self {
+            calls: Some(calls),
+            answers: Some(answers),
+            stdout: Some(stdout),
+            stderr: Some(stderr),
+            unsent: Vec::new(),
+            arrived: Vec::new(),
+            group: pid,
+            call: None,
+            mid_line: false,
+            baseline: None,
+            state: None,
+            hello: None,
+            unrecorded_result: None,
+        };
+        Ok((driver, pid))
+    }
+
+    pub fn answers(&self) -> Option<&OwnedFd> {
+        self.answers.as_ref()
+    }
+
+    /// The descriptor to wait on while calls are to be sent.
+    pub fn wants_to_send(&self) -> Option<&OwnedFd> {
+        self.calls.as_ref().filter(|_| !self.unsent.is_empty())
+    }
+
+    /// Nothing more will be asked: it ends when it has read that.
+    pub fn close(&mut self) {
+        self.calls = None;
+    }
+
+    pub fn call(&mut self, call: &CallOrder) {
+        self.ask(call.verb, &call.stdin, call.code.as_bytes());
+    }
+
+    pub fn names(&mut self) {
+        self.ask(b'n', "", &[]);
+    }
+
+    fn ask(&mut self, verb: u8, stdin: &str, code: &[u8]) {
+        self.unsent.extend_from_slice(format!("{} {:010} {:04}\n", char::from(verb), code.len(), stdin.len()).as_bytes());
+        self.unsent.extend_from_slice(stdin.as_bytes());
+        self.unsent.extend_from_slice(code);
+        self.send();
+    }
+
+    /// Writes what the driver takes now.
+    pub fn send(&mut self) {
+        let Some(calls) = &self.calls else {
+            self.unsent = Vec::new();
+            return;
+        };
+        let mut sent = 0;
+        while let Some(rest) = self.unsent.get(sent..).filter(|rest| !rest.is_empty()) {
+            match rustix::io::write(calls, rest) {
+                Ok(n) if n > 0 => sent += n,
+                _ => break,
+            }
+        }
+        self.unsent.drain(..sent);
+        if self.unsent.is_empty() && self.unsent.capacity() > (64 << 10) {
+            self.unsent = Vec::new();
+        }
+    }
+
+    /// Reads what has been answered.
+    pub fn receive(&mut self) {
+        let mut chunk = [0; 8 << 10];
+        while let Some(answers) = &self.answers {
+            match rustix::io::read(answers, &mut chunk) {
+                Ok(0) => self.answers = None,
+                Ok(n) => self.arrived.extend_from_slice(chunk.get(..n).unwrap_or_default()),
+                Err(rustix::io::Errno::INTR) => {}
+                Err(_) => return,
+            }
+        }
+    }
+
+    /// The next whole answer that has arrived.
+    pub fn next_answer(&mut self) -> Option<Answer> {
+        let header = self.arrived.get(..ANSWER_HEADER)?;
+        let kind = *header.first()?;
+        let length = header.get(2..12).and_then(|digits| std::str::from_utf8(digits).ok()).and_then(|digits| digits.parse::<usize>().ok());
+        let Some(length) = length.filter(|length| *length <= MAX_ANSWER) else {
+            // only a driver that is broken says such things: nothing of it can be believed any more
+            self.answers = None;
+            self.arrived = Vec::new();
+            return None;
+        };
+        let payload = self.arrived.get(ANSWER_HEADER..ANSWER_HEADER + length)?.to_vec();
+        self.arrived.drain(..ANSWER_HEADER + length);
+        Some(match kind {
+            b'h' => Answer::Hello(payload),
+            b'r' => Answer::Result(payload),
+            b's' => Answer::State(payload),
+            b'n' => Answer::Names(payload),
+            _ => Answer::Unknown,
+        })
+    }
+}
+
+/// What is in a pipe at this moment: as much as was printed before an answer that has arrived.
+pub fn waiting_in(pipe: BorrowedFd<'_>) -> usize {
+    rustix::io::ioctl_fionread(pipe).map_or(0, |count| usize::try_from(count).unwrap_or(usize::MAX))
+}
+
+impl Driver {
+    pub fn waiting(&self) -> (usize, usize) {
+        let count = |pipe: &Option<OwnedFd>| pipe.as_ref().map_or(0, |pipe| waiting_in(pipe.as_fd()));
+        (count(&self.stdout), count(&self.stderr))
+    }
+}
+
+/// Milliseconds since boot, as process start times are counted.
+pub fn since_boot_ms() -> u64 {
+    #[cfg(target_os = "linux")]
+    let clock = rustix::time::ClockId::Boottime;
+    #[cfg(not(target_os = "linux"))]
+    let clock = rustix::time::ClockId::Monotonic;
+    let now = rustix::time::clock_gettime(clock);
+    now.tv_sec as u64 * 1000 + now.tv_nsec as u64 / 1_000_000
+}

@@ -1,0 +1,163 @@
+//! The holder of a language's driver: calls to it, what it says, what its code prints.
+
+use std::time::Instant;
+
+use rustix::process::Signal;
+
+use super::{Holder, READ_BUFFER, Ready};
+use crate::holder::driver::{Answer, Driver, Running, since_boot_ms};
+use crate::holder::tree;
+use crate::holder::wire::{CallOrder, Force, News};
+use crate::recording::{Call, CallResult, kind};
+
+impl Holder {
+    pub(super) fn turn_driver(&mut self, ready: &Ready) {
+        if ready.calls
+            && let Some(driver) = &mut self.driver
+        {
+            driver.send();
+        }
+        // a result takes what was printed before it along
+        if ready.answers {
+            self.hear_driver();
+        }
+        if ready.stdout {
+            self.read_stream(kind::STDOUT, READ_BUFFER);
+        }
+        if ready.stderr {
+            self.read_stream(kind::STDERR, READ_BUFFER);
+        }
+    }
+
+    /// For a daemon that has just come: what the driver said of itself before.
+    pub(super) fn introduce_driver(&mut self) {
+        let Some(driver) = &mut self.driver else { return };
+        let news = [
+            driver.hello.clone().map(News::Hello),
+            driver.baseline.clone().map(News::Baseline),
+            driver.state.clone().map(News::State),
+            driver.unrecorded_result.take().map(|body| News::UnrecordedFrame(kind::RESULT, body)),
+        ];
+        for news in news.into_iter().flatten() {
+            self.say(&news);
+        }
+    }
+
+    /// Recorded before it is carried out: whatever happens, it is known that it was asked.
+    pub(super) fn call(&mut self, call: &CallOrder) {
+        let Some(driver) = self.driver.as_ref().filter(|driver| driver.call.is_none()) else { return };
+        let at = self.recorder.end();
+        let body = Call { id: call.id, mid_line: driver.mid_line, verb: call.verb, code: call.code.as_bytes() }.encode();
+        self.record(kind::CALL, &body);
+        if let Some(driver) = &mut self.driver {
+            driver.call = Some(Running { id: call.id, at, since: Instant::now(), since_boot_ms: since_boot_ms() });
+            driver.mid_line = false;
+            driver.call(call);
+        }
+    }
+
+    pub(super) fn hear_driver(&mut self) {
+        if let Some(driver) = &mut self.driver {
+            driver.receive();
+        }
+        while let Some(answer) = self.driver.as_mut().and_then(Driver::next_answer) {
+            match answer {
+                Answer::Result(said) => self.call_ended(&said),
+                Answer::Hello(said) => {
+                    if let Some(pid) = pid_in(&said).filter(|pid| *pid > 1) {
+                        self.child = pid;
+                    }
+                    self.say(&News::Hello(said.clone()));
+                    if let Some(driver) = &mut self.driver {
+                        driver.hello = Some(said);
+                    }
+                }
+                Answer::State(said) => {
+                    let Some(driver) = &mut self.driver else { return };
+                    let is_first = driver.baseline.is_none();
+                    if is_first { &mut driver.baseline } else { &mut driver.state }.replace(said.clone());
+                    self.say(&if is_first { News::Baseline(said) } else { News::State(said) });
+                }
+                Answer::Names(said) => self.say(&News::Names(said)),
+                Answer::Unknown => {}
+            }
+        }
+    }
+
+    fn call_ended(&mut self, said: &[u8]) {
+        let Some((stdout, stderr)) = self.driver.as_ref().map(Driver::waiting) else { return };
+        self.read_stream(kind::STDOUT, stdout);
+        self.read_stream(kind::STDERR, stderr);
+        let Some(driver) = &mut self.driver else { return };
+        let Some(call) = driver.call.take() else { return };
+        let took = call.since.elapsed().as_micros() as u64;
+        let body = CallResult { id: call.id, mid_line: driver.mid_line, took, said }.encode();
+        driver.mid_line = false;
+        self.record(kind::RESULT, &body);
+    }
+
+    /// Records what is there, about `most` bytes of it; a stream that has ended is not looked at again.
+    pub(super) fn read_stream(&mut self, stream: u8, most: usize) {
+        let mut buffer = std::mem::take(&mut self.buffer);
+        let mut left = most;
+        while left > 0 {
+            let Some(driver) = &mut self.driver else { break };
+            let source = if stream == kind::STDOUT { &mut driver.stdout } else { &mut driver.stderr };
+            let Some(pipe) = source.as_ref() else { break };
+            let room = buffer.len().min(left);
+            let Some(free) = buffer.get_mut(..room) else { break };
+            match rustix::io::read(pipe, free) {
+                Ok(0) => {
+                    *source = None;
+                    break;
+                }
+                Ok(n) => {
+                    left -= n;
+                    let bytes = buffer.get(..n).unwrap_or_default();
+                    driver.mid_line = bytes.last() != Some(&b'\n');
+                    self.record(stream, bytes);
+                }
+                Err(rustix::io::Errno::INTR) => {}
+                Err(_) => break,
+            }
+        }
+        self.buffer = buffer;
+    }
+
+    pub(super) fn interrupt(&mut self, force: Force) {
+        let Some(driver) = &self.driver else { return };
+        let since = driver.call.as_ref().map(|call| call.since_boot_ms);
+        match (force, since) {
+            (Force::Interrupt, _) => {
+                tree::signal_group(driver.group, Signal::INT);
+                // one that has stopped itself hears it when it goes on
+                tree::signal_group(driver.group, Signal::CONT);
+            }
+            (Force::KillChildren, Some(since)) => self.kill_started_since(since),
+            (Force::KillChildren, None) => {}
+            (Force::Kill, since) => {
+                tree::signal(self.child, Signal::KILL);
+                if let Some(since) = since {
+                    self.kill_started_since(since);
+                }
+            }
+        }
+    }
+
+    /// What a call has started goes; what earlier ones left in the background stays.
+    fn kill_started_since(&self, since_boot_ms: u64) {
+        for pid in tree::descendants(std::process::id()) {
+            if pid != self.child && tree::started_at_ms(pid).is_some_and(|at| at >= since_boot_ms) {
+                tree::signal(pid, Signal::KILL);
+            }
+        }
+    }
+}
+
+/// The number after `"pid":`, without understanding the rest.
+fn pid_in(said: &[u8]) -> Option<u32> {
+    let text = std::str::from_utf8(said).ok()?;
+    let digits = text.split("\"pid\":").nth(1)?.trim_start();
+    let end = digits.find(|c: char| !c.is_ascii_digit()).unwrap_or(digits.len());
+    digits.get(..end)?.parse().ok()
+}

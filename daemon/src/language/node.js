@@ -1,0 +1,339 @@
+'use strict';
+// Driver of a persistent node interpreter: calls come in on fd 3, answers go out on fd 4 (see CONTRACT.md).
+// Code runs through V8's own REPL mode (inspector, in-process): top-level await, const/let/class kept and redeclarable.
+const fs = require('fs'), vm = require('vm'), util = require('util'), path = require('path');
+const { Session } = require('inspector');
+const { Writable } = require('stream');
+const { createRequire } = require('module');
+
+const MAX_VALUE = 100000, MAX_STATE = 256 << 10, MAX_NAMES = 500;
+const write = fs.writeSync, fstat = fs.fstatSync, open = fs.openSync, close = fs.closeSync;  // user code may patch fs
+const { stringify } = JSON, { inspect } = util;
+let cwd = process.cwd(), env = '', count = 0;
+let call = null;  // the one under way: { settle }
+const imported = new Set();
+
+function writeAll(fd, data) {
+  let at = 0;
+  while (at < data.length) {
+    try { at += write(fd, data, at); } catch (e) {
+      if (e.code !== 'EAGAIN') throw e;
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 1);
+    }
+  }
+}
+
+function send(kind, text) {
+  const body = Buffer.from(text);
+  writeAll(4, Buffer.concat([Buffer.from(`${kind} ${String(body.length).padStart(10, '0')}\n`), body]));
+}
+
+const wellFormed = (s) => s.replace(/[\ud800-\udfff]/gu, '\ufffd');  // lone surrogates are no valid JSON for everybody
+const quote = (s) => stringify(wellFormed(String(s)));
+
+// ---- streams: synchronous, so everything is out before the result and at process.exit
+function output(fd) {
+  const s = new Writable({
+    decodeStrings: true,
+    write(chunk, enc, done) { try { writeAll(fd, chunk); } catch { /* closed by the user or nobody reads */ } done(); },
+    destroy(err, done) { s._writableState.destroyed = false; done(); },
+  });
+  s.fd = fd;
+  s._type = 'pipe';
+  s._isStdio = true;
+  s.end = s.destroySoon = s.destroy = () => s;  // cannot be closed, as in node itself
+  return s;
+}
+const std = [null, output(1), output(2)];
+const identity = (fd) => { try { const s = fstat(fd); return `${s.dev}:${s.ino}:${s.rdev}`; } catch { return ''; } };
+const keep = [0, 1, 2].map((fd) => open(`/dev/fd/${fd}`, fd ? 'w' : 'r'));
+const known = [0, 1, 2].map(identity);
+
+function restoreStreams() {
+  for (const fd of [0, 1, 2]) if (identity(fd) !== known[fd]) reopen(fd, `/dev/fd/${keep[fd]}`);
+  setStreams();
+}
+function reopen(fd, file) {  // no dup2 here: the lowest free number is what open gives
+  try { close(fd); } catch { /* was closed */ }
+  return open(file, fd ? 'w' : 'r');
+}
+function setStreams() {
+  for (const [i, name] of [[1, 'stdout'], [2, 'stderr']]) {
+    const d = Object.getOwnPropertyDescriptor(process, name);
+    if (!d || d.value !== std[i]) Object.defineProperty(process, name, { configurable: true, enumerable: true, writable: true, value: std[i] });
+  }
+}
+function freshStdin() {
+  let stream;
+  Object.defineProperty(process, 'stdin', {
+    configurable: true, enumerable: true,
+    get() { return stream ||= fs.createReadStream(null, { fd: 0, autoClose: false }); },
+    set(v) { stream = v; },
+  });
+}
+
+// ---- user code
+const session = new Session();
+session.connect();
+function post(method, params) {
+  let answer;
+  session.post(method, params, (err, res) => { answer = err ? { failed: err } : res; });
+  return answer;
+}
+const hidden = { job: null, taken: undefined };
+Object.defineProperty(globalThis, '__sessions', { value: hidden, configurable: true });
+const guard = new vm.Script('__sessions.job()', { filename: 'node:sessions' });
+function guarded(job) {  // SIGINT ends even an endless loop in here
+  hidden.job = job;
+  return guard.runInThisContext({ breakOnSigint: true });
+}
+
+function valueOf(remote) {
+  if (remote.objectId === undefined) {
+    if (remote.type === 'undefined') return undefined;
+    if ('unserializableValue' in remote) {
+      const u = remote.unserializableValue;
+      return u.endsWith('n') ? BigInt(u.slice(0, -1)) : u === '-0' ? -0 : Number(u);
+    }
+    return remote.value;
+  }
+  post('Runtime.callFunctionOn', { functionDeclaration: 'function(v) { __sessions.taken = v; }', objectId: remote.objectId, arguments: [{ objectId: remote.objectId }], silent: true });
+  const v = hidden.taken;
+  hidden.taken = undefined;
+  post('Runtime.releaseObject', { objectId: remote.objectId });
+  return v;
+}
+
+let importer, importerCwd;
+hidden.import = (spec, options) => {
+  spec = `${spec}`;
+  if (!/^(\.{0,2}\/|file:|data:)/.test(spec)) imported.add(spec);
+  if (importerCwd !== cwdNow()) {
+    importerCwd = cwd;
+    const base = path.join(cwd, '[call]');
+    const loader = vm.constants && vm.constants.USE_MAIN_CONTEXT_DEFAULT_LOADER;
+    if (loader) importer = vm.runInThisContext('(s, o) => import(s, o)', { filename: base, importModuleDynamically: loader });
+    else importer = (s) => import(/^\.{0,2}\//.test(s) ? require('url').pathToFileURL(path.resolve(importerCwd, s)).href : resolve(s));
+    const resolve = (s) => { try { const p = createRequire(base).resolve(s); return path.isAbsolute(p) ? require('url').pathToFileURL(p).href : p; } catch { return s; } };
+  }
+  return importer(spec, options);
+};
+
+// V8's REPL mode has no import() of its own: calls outside strings, comments and regular expressions go to ours.
+function redirectImports(code) {
+  if (!/\bimport\s*\(/.test(code)) return code;
+  let out = '', i = 0, last = '';  // last: last significant character or word
+  const braces = [];
+  const text = (end) => { out += code.slice(i, end); i = end; };
+  const template = () => {
+    while (i < code.length) {
+      if (code[i] === '\\') text(i + 2);
+      else if (code[i] === '`') { text(i + 1); last = '`'; return; }
+      else if (code.startsWith('${', i)) { text(i + 2); braces.push('`'); last = '{'; return; }
+      else text(i + 1);
+    }
+  };
+  while (i < code.length) {
+    const rest = code.slice(i, i + 200), c = code[i];
+    let m;
+    if (code.startsWith('//', i)) { const e = code.indexOf('\n', i); text(e < 0 ? code.length : e); }
+    else if (code.startsWith('/*', i)) { const e = code.indexOf('*/', i + 2); text(e < 0 ? code.length : e + 2); }
+    else if (c === '"' || c === "'") {
+      let e = i + 1;
+      while (e < code.length && code[e] !== c && code[e] !== '\n') e += code[e] === '\\' ? 2 : 1;
+      text(e + 1); last = '"';
+    } else if (c === '`') { text(i + 1); template(); }
+    else if (c === '{') { braces.push('{'); text(i + 1); last = c; }
+    else if (c === '}') { text(i + 1); last = c; if (braces.pop() === '`') template(); }
+    else if (c === '/' && (/^[=(,;:!&|?{}\[+\-*%<>~^]?$/.test(last) || /^(return|typeof|case|in|of|await|yield|void|delete|do|else)$/.test(last)) && (m = /^\/(?:\\.|\[(?:\\.|[^\]\\\n])*\]|[^\/\\\n\[])+\//.exec(code.slice(i, i + 5000)))) { text(i + m[0].length); last = '/re/'; }
+    else if ((m = /^[\p{ID_Start}$_][\p{ID_Continue}$]*/u.exec(rest))) {
+      if (m[0] === 'import' && last !== '.' && /^import\s*\(/.test(rest)) { out += '__sessions.import'; i += 6; } else text(i + m[0].length);
+      last = m[0];
+    } else { if (!/\s/.test(c)) last = c; text(i + 1); }
+  }
+  return out;
+}
+
+function cwdNow() {
+  try { cwd = process.cwd(); } catch { /* removed: the last one known */ }
+  return cwd;
+}
+
+let requireHere, requireCwd;
+function localRequire() {
+  if (requireCwd !== cwdNow()) { requireCwd = cwd; requireHere = createRequire(path.join(cwd, '[call]')); }
+  return requireHere;
+}
+function userRequire(id) {
+  const r = localRequire()(id);
+  if (typeof id === 'string' && !/^\.{0,2}\//.test(id)) imported.add(id);
+  return r;
+}
+userRequire.resolve = Object.assign((...a) => localRequire().resolve(...a), { paths: (...a) => localRequire().resolve.paths(...a) });
+Object.defineProperty(userRequire, 'name', { value: 'require' });
+
+// ---- errors
+function trimStack(stack) {
+  const lines = stack.split('\n');
+  const cut = lines.findIndex((l) => /^ +at .*\bnode:(inspector|sessions)\b/.test(l));
+  return (cut < 0 ? lines : lines.slice(0, cut)).filter((l) => !/^ +at .*(\bnode:internal\/|\bnode:(vm|inspector)\b)/.test(l) && !l.includes(__filename)).join('\n');
+}
+function errorText(e) {
+  const is = util.types.isNativeError(e) || e instanceof Error;
+  if (!is) return 'Uncaught ' + inspect(e);
+  try {
+    if (typeof e.stack === 'string') {
+      const t = trimStack(e.stack);
+      if (t !== e.stack) e.stack = t;
+    }
+  } catch { /* frozen */ }
+  return inspect(e);
+}
+function describe(e) {
+  try {
+    if (e !== null && typeof e === 'object' && (util.types.isNativeError(e) || e instanceof Error))
+      return { type: String((e.constructor && e.constructor.name) || e.name || 'Error'), message: String(e.message) };
+    return { type: typeof e === 'object' && e ? String((e.constructor && e.constructor.name) || 'Object') : typeof e, message: typeof e === 'string' ? e : inspect(e) };
+  } catch { return { type: 'Error', message: '<unprintable>' }; }
+}
+function complain(e) {
+  let t;
+  try { t = errorText(e); } catch { t = 'Error: <unprintable>'; }
+  try { writeAll(2, Buffer.from(t + '\n')); } catch { /* stderr closed */ }
+}
+
+function exactJson(value) {
+  let left = MAX_VALUE;
+  const ok = (v, depth) => {
+    if (--left < 0 || depth > 200) return false;
+    if (v === null || typeof v === 'boolean') return true;
+    if (typeof v === 'number') return Number.isFinite(v) && !Object.is(v, -0);
+    if (typeof v === 'string') { left -= v.length; return left >= 0 && wellFormed(v) === v; }
+    if (typeof v !== 'object' || typeof v.toJSON === 'function' || util.types.isProxy(v)) return false;
+    if (Array.isArray(v)) {
+      if (v.length > left) return false;
+      for (let i = 0; i < v.length; i++) if (!ok(v[i], depth + 1)) return false;
+      return true;
+    }
+    const p = Object.getPrototypeOf(v);
+    if ((p !== Object.prototype && p !== null) || Object.getOwnPropertySymbols(v).length) return false;
+    for (const k of Object.keys(v)) { left -= k.length; if (wellFormed(k) !== k || !ok(v[k], depth + 1)) return false; }
+    return true;
+  };
+  if (!ok(value, 0)) return undefined;
+  const s = stringify(value);
+  return Buffer.byteLength(s) <= MAX_VALUE ? s : undefined;
+}
+
+// ---- one call
+function run(op, code, stdin) {
+  const me = call = { settle: null };
+  const name = `call-${++count}`;
+  let done = false;
+  me.settle = (kind, v) => {
+    if (done) return;
+    done = true;
+    let extra = '', exit = 0;
+    if (kind === 'value') {
+      try {
+        guarded(() => {
+          if (v === undefined && op !== 'v') return;
+          const shown = inspect(v);
+          extra = `,"value":${quote(shown.slice(0, MAX_VALUE))}`;
+          if (shown.length > MAX_VALUE) extra += ',"value_truncated":true';
+          if (op === 'v') { const j = exactJson(v); if (j !== undefined) extra += `,"json":${j}`; }
+        });
+      } catch (e) { [kind, v] = interruptedBy(e) ? ['interrupted'] : ['error', e]; }
+    }
+    if (kind === 'error') {
+      exit = 1;
+      complain(v);
+      const d = describe(v);
+      extra = `,"error":{"type":${quote(d.type)},"message":${quote(d.message.slice(0, MAX_VALUE))}}`;
+    } else if (kind === 'interrupted') { exit = 130; extra = ',"interrupted":true'; }
+    finish(exit, extra, stdin);
+  };
+  try {
+    if (stdin) reopen(0, stdin);
+    freshStdin();
+    code = redirectImports(code);
+    if (op === 'v') code = `(${code}\n)`;
+    else if (/^\s*\{/.test(code) && isExpression(code)) code = `(${code}\n)`;
+    const params = { expression: `${code}\n//# sourceURL=${name}`, replMode: true, userGesture: false };
+    guarded(() => {
+      session.post('Runtime.evaluate', params, (err, res) => {
+        if (err) return me.settle('error', new Error(err.message));
+        if (res.exceptionDetails) {
+          const ex = res.exceptionDetails.exception;
+          me.settle('error', ex ? valueOf(ex) : new Error(res.exceptionDetails.text));
+        } else me.settle('value', valueOf(res.result));
+      });
+      process._tickCallback();  // what follows a first await that is ready runs under the guard, too
+    });
+  } catch (e) {
+    if (interruptedBy(e)) me.settle('interrupted');
+    else me.settle('error', e);
+  }
+}
+const interruptedBy = (e) => e && e.code === 'ERR_SCRIPT_EXECUTION_INTERRUPTED';
+function isExpression(code) {  // {a: 1} alone is meant as an object, as in the REPL
+  try { new vm.Script(`(${code}\n)`); return true; } catch { return false; }
+}
+
+function finish(exit, extra) {
+  call = null;
+  restoreStreams();
+  if (!process.listeners('SIGINT').includes(onInt)) process.on('SIGINT', onInt);
+  send('r', `{"exit":${exit},"cwd":${quote(cwdNow())}${extra}}`);
+  sendState();
+  setImmediate(next);
+}
+function sendState() {
+  const now = quote2env();
+  if (now === env) return;
+  env = now;
+  if (Buffer.byteLength(now) <= MAX_STATE) send('s', now);
+}
+const quote2env = () => wellFormed(stringify(process.env));
+
+function names() {
+  const found = new Set(Object.getOwnPropertyNames(globalThis).filter((k) => !baseline.has(k)));
+  for (const k of (post('Runtime.globalLexicalScopeNames', {}) || {}).names || []) found.add(k);
+  found.delete('__sessions');
+  let left = 60000;
+  const cut = (list) => [...list].sort().slice(0, MAX_NAMES).filter((k) => (left -= k.length * 3 + 3) > 0).map(quote).join(',');
+  send('n', `{"names":[${cut(found)}],"imports":[${cut(imported)}]}`);
+}
+
+function onInt() { if (call && call.settle) call.settle('interrupted'); }
+
+// ---- calls in
+let inbox = Buffer.alloc(0);
+function next() {
+  if (call || inbox.length < 18) return;
+  const size = Number(inbox.toString('latin1', 2, 12)), pathSize = Number(inbox.toString('latin1', 13, 17));
+  if (inbox.length < 18 + pathSize + size) return;
+  const op = String.fromCharCode(inbox[0]);
+  const stdin = inbox.toString('utf8', 18, 18 + pathSize), code = inbox.toString('utf8', 18 + pathSize, 18 + pathSize + size);
+  inbox = inbox.subarray(18 + pathSize + size);
+  if (op === 'n') { names(); setImmediate(next); } else run(op, code, stdin);
+}
+
+process.on('SIGINT', onInt);
+process.on('uncaughtException', complain);
+process.on('unhandledRejection', complain);
+setStreams();
+freshStdin();
+delete require.cache[__filename];
+process.argv.length = 1;
+process.mainModule = undefined;
+Object.defineProperty(userRequire, 'cache', { value: require.cache, enumerable: true });
+const baseline = new Set(Object.getOwnPropertyNames(globalThis).concat('require', 'module', 'exports'));
+for (const [k, v] of [['require', userRequire], ['module', { exports: {} }]]) Object.defineProperty(globalThis, k, { value: v, writable: true, configurable: true, enumerable: false });
+Object.defineProperty(globalThis, 'exports', { value: module.exports, writable: true, configurable: true, enumerable: false });
+const input = new (require('net').Socket)({ fd: 3, readable: true, writable: false });
+input.on('data', (d) => { inbox = inbox.length ? Buffer.concat([inbox, d]) : d; next(); });
+input.on('end', () => process.exit(0));
+input.on('error', () => process.exit(0));
+send('h', `{"pid":${process.pid},"version":"${process.versions.node}"}`);
+sendState();

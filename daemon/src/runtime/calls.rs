@@ -1,0 +1,393 @@
+//! Calls to an interpreter: one at a time, the others in order behind it. What came of each is read from the recording, so it
+//! does not matter whether this daemon sent it.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::Duration;
+
+use shared::exec::{Language, Stage, Stream, Verb};
+use shared::id::{ExecId, Offset};
+use tokio::sync::oneshot;
+use tokio::time::Instant;
+
+use super::Runtime;
+use super::line::{Line, Typed};
+use crate::exec::result::{self, Interrupted};
+use crate::exec::{self, Live, Progress};
+use crate::holder::wire::{CallOrder, Force, News};
+use crate::language::environment::{self, Delta, Environment};
+use crate::language::{self, Names};
+use crate::lifecycle::End;
+use crate::recording::{Call, CallResult};
+use crate::store::{Finished, Outcome, StoredExec};
+
+/// What is interrupted gets this long before more force is used.
+const INTERRUPT_GRACE: Duration = Duration::from_secs(2);
+
+/// A call on its way.
+pub struct Calling {
+    pub live: Arc<Live>,
+    pub verb: Verb,
+    pub code: String,
+    pub stdin: Option<String>,
+    pub timeout_ms: Option<u64>,
+    /// What is to be said of the runtime before this one, if the call is the first of a fresh one.
+    pub restarted: Option<String>,
+    /// Its caller's environment, should it need another runtime.
+    pub environment: Arc<Vec<(String, String)>>,
+}
+
+/// An interpreter as it is found: just started, or after a crash of the daemon with calls that have not ended.
+pub struct Revived {
+    pub language: Language,
+    /// The environment it was started with, beyond its caller's.
+    pub carried: Delta,
+    pub open: Vec<StoredExec>,
+    /// Results up to here are stored.
+    pub settled: Offset,
+}
+
+pub(super) struct Interpreter {
+    pub language: Language,
+    carried: Delta,
+    /// The environment it had when it was ready.
+    baseline: Option<Environment>,
+    waiting: VecDeque<Calling>,
+    current: Option<Current>,
+    /// Accepted before the daemon died: which of them were sent, the recording says.
+    open: Vec<StoredExec>,
+    names: Vec<oneshot::Sender<Names>>,
+    pub line: Line,
+}
+
+/// The call that is being carried out.
+struct Current {
+    calling: Calling,
+    start: Option<Offset>,
+    /// When it is to be interrupted, or with more force.
+    interrupt_at: Option<Instant>,
+    interrupted: Option<BeingInterrupted>,
+    stdin: Option<std::path::PathBuf>,
+}
+
+impl Current {
+    fn order(&self) -> CallOrder {
+        CallOrder {
+            id: self.calling.live.id,
+            verb: language::verb_byte(self.calling.verb),
+            stdin: self.stdin.as_ref().map(|path| path.to_string_lossy().into_owned()).unwrap_or_default(),
+            code: self.calling.code.clone(),
+        }
+    }
+}
+
+/// A call that has been interrupted, and how hard it will be next.
+struct BeingInterrupted {
+    why: Interrupted,
+    next: Option<Force>,
+}
+
+impl Interpreter {
+    pub fn new(revived: Revived) -> Self {
+        Self {
+            language: revived.language,
+            carried: revived.carried,
+            baseline: None,
+            waiting: VecDeque::new(),
+            current: None,
+            open: revived.open,
+            names: Vec::new(),
+            line: Line::default(),
+        }
+    }
+
+    pub fn next_deadline(&self) -> Option<Instant> {
+        self.current.as_ref()?.interrupt_at
+    }
+
+    pub fn is_busy(&self) -> bool {
+        self.current.is_some()
+    }
+}
+
+/// What of a recording concerns calls, taken out of the reader's buffer.
+pub(super) enum Noted {
+    Call { id: ExecId, start: Offset, code: String },
+    Printed(Stream, Vec<u8>),
+    Result { id: ExecId, took: u64, said: Vec<u8>, end: Offset },
+}
+
+impl Noted {
+    pub fn call(call: &Call<'_>, start: Offset) -> Self {
+        Self::Call { id: call.id, start, code: String::from_utf8_lossy(call.code).into_owned() }
+    }
+
+    pub fn result(result: &CallResult<'_>, end: Offset) -> Self {
+        Self::Result { id: result.id, took: result.took, said: result.said.to_vec(), end }
+    }
+}
+
+impl Runtime {
+    /// A call is sent now if nothing else runs, else when its turn comes.
+    pub(super) async fn accept(&mut self, calling: Calling) {
+        self.facts.happened_now();
+        let Some(interpreter) = &mut self.interpreter else { return };
+        interpreter.waiting.push_back(calling);
+        self.call_next().await;
+    }
+
+    async fn call_next(&mut self) {
+        let Some(interpreter) = &mut self.interpreter else { return };
+        if interpreter.current.is_none()
+            && self.terminating.is_none()
+            && let Some(mut calling) = interpreter.waiting.pop_front()
+        {
+            let stdin = match calling.stdin.take() {
+                Some(text) => {
+                    let path = self.context.paths.stdin(calling.live.id);
+                    if let Err(error) = crate::files::write_private(&path, text.as_bytes()) {
+                        let why = format!("its standard input could not be written: {error}; nothing of it was done");
+                        tokio::spawn(exec::settle(self.context.clone(), calling.live, Finished::lost(&why)));
+                        return Box::pin(self.call_next()).await;
+                    }
+                    Some(path)
+                }
+                None => None,
+            };
+            let interrupt_at = calling.timeout_ms.map(|ms| Instant::now() + Duration::from_millis(ms));
+            let current = Current { calling, start: None, interrupt_at, interrupted: None, stdin };
+            let order = current.order();
+            interpreter.current = Some(current);
+            // a link that is gone is seen by the loop, and then it is sent again
+            let _ = self.link.call(order).await;
+        }
+        self.count_waiting();
+    }
+
+    /// After the link was lost: a call the holder has not heard of is sent again. `running` is what it is carrying out.
+    pub(super) async fn send_again(&mut self, running: Option<ExecId>) {
+        let unheard = |current: &&mut Current| current.start.is_none() && running != Some(current.calling.live.id);
+        if let Some(order) = self.current().filter(unheard).map(|current| current.order()) {
+            let _ = self.link.call(order).await;
+        }
+    }
+
+    fn count_waiting(&self) {
+        let Some(interpreter) = &self.interpreter else { return };
+        let running = u64::from(interpreter.current.is_some());
+        for (before, calling) in (running..).zip(&interpreter.waiting) {
+            calling.live.progress.send_if_modified(|progress| match progress {
+                Progress::Waiting(known) if *known != before => {
+                    *known = before;
+                    true
+                }
+                _ => false,
+            });
+        }
+        self.facts.set_calls(running + interpreter.waiting.len() as u64);
+    }
+
+    /// What the recording says of calls, in its order.
+    pub(super) async fn note(&mut self, noted: Noted) {
+        match noted {
+            Noted::Call { id, start, code } => self.call_began(id, start, &code),
+            Noted::Printed(stream, bytes) => {
+                if let Some(current) = self.current().filter(|current| current.start.is_some()) {
+                    current.calling.live.printed(stream, &bytes);
+                }
+            }
+            Noted::Result { id, took, said, end } => self.call_ended(id, took, &said, end).await,
+        }
+    }
+
+    fn current(&mut self) -> Option<&mut Current> {
+        self.interpreter.as_mut()?.current.as_mut()
+    }
+
+    fn call_began(&mut self, id: ExecId, start: Offset, code: &str) {
+        let Some(interpreter) = &mut self.interpreter else { return };
+        if interpreter.current.as_ref().is_none_or(|current| current.calling.live.id != id) {
+            // sent by an earlier daemon
+            let Some(place) = interpreter.open.iter().position(|open| open.id == id) else { return };
+            let open = interpreter.open.remove(place);
+            let passed = jiff::Timestamp::now().duration_since(open.asked_at).unsigned_abs();
+            let left = open.timeout_ms.map(|ms| Duration::from_millis(ms).saturating_sub(passed));
+            let calling = calling_of(&self.context, open, code.to_owned());
+            let interrupt_at = left.map(|left| Instant::now() + left);
+            interpreter.current = Some(Current { calling, start: None, interrupt_at, interrupted: None, stdin: None });
+        }
+        if let Some(current) = &mut interpreter.current {
+            current.start = Some(start);
+            // it is recorded: nobody needs it any more
+            current.calling.code = String::new();
+            current.calling.live.progress.send_replace(Progress::Running(start));
+        }
+    }
+
+    async fn call_ended(&mut self, id: ExecId, took: u64, said: &[u8], end: Offset) {
+        let Some(interpreter) = &mut self.interpreter else { return };
+        let language = interpreter.language;
+        let Some(current) = interpreter.current.take_if(|current| current.calling.live.id == id) else { return };
+        let said = language::understand(said);
+        let exit = said.exit;
+        let mut outcome =
+            result::outcome(said, language, current.calling.verb, current.interrupted.as_ref().map(|interrupted| interrupted.why));
+        if language == Language::Bash && current.calling.verb == Verb::Eval && exit == 0 {
+            // as $(…) would give it
+            outcome.value = Some(current.calling.live.printed_text().trim_end_matches('\n').to_owned());
+        }
+        self.finish_current(current, Some(exit), took, Some(end), outcome);
+        self.call_next().await;
+    }
+
+    fn finish_current(&mut self, current: Current, exit_code: Option<i32>, took: u64, end: Option<Offset>, mut outcome: Outcome) {
+        let Current { calling, start, stdin, .. } = current;
+        if let Some(path) = stdin {
+            let _ = std::fs::remove_file(path);
+        }
+        if let Some(note) = calling.restarted {
+            outcome.restarted = true;
+            outcome.note = Some(match outcome.note {
+                Some(also) => format!("{note}; {also}"),
+                None => note,
+            });
+        }
+        if let Some(cwd) = &outcome.cwd {
+            self.cwd.clone_from(cwd);
+        }
+        let bytes = calling.live.bytes();
+        let finished = Finished { stage: Stage::Finished, exit_code, took, start, end, bytes, outcome };
+        tokio::spawn(exec::settle(self.context.clone(), calling.live, finished));
+    }
+
+    /// Everything recorded has been read: what was accepted and never sent is sent now.
+    pub(super) async fn go_on_with_open(&mut self) {
+        let Some(interpreter) = &mut self.interpreter else { return };
+        for open in std::mem::take(&mut interpreter.open) {
+            let code = open.code.clone();
+            let calling = calling_of(&self.context, open, code);
+            interpreter.waiting.push_back(calling);
+        }
+        self.call_next().await;
+    }
+
+    /// What a driver says beside results.
+    pub(super) async fn hear_driver(&mut self, news: News) {
+        let Some(interpreter) = &mut self.interpreter else { return };
+        match news {
+            News::Hello(said) => self.facts.set_version(language::hello(&said).version),
+            News::Baseline(said) => interpreter.baseline = Some(environment::parse(interpreter.language, &said)),
+            News::State(said) => {
+                let Some(baseline) = &interpreter.baseline else { return };
+                let now = environment::parse(interpreter.language, &said);
+                let delta = interpreter.carried.then(&environment::delta(baseline, &now));
+                // in the order in which it is heard: the next thing may be asked after it
+                let _ = self.context.store.environment_changed(self.id, delta).await;
+            }
+            News::Names(said) => {
+                let names = language::names(&said);
+                let _ = self.context.store.names_seen(self.id, names.clone()).await;
+                for waiter in std::mem::take(&mut interpreter.names) {
+                    let _ = waiter.send(names.clone());
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Which names are defined; nobody is told while a call runs.
+    pub(super) async fn ask_names(&mut self, answer: oneshot::Sender<Names>) {
+        let Some(interpreter) = self.interpreter.as_mut().filter(|interpreter| !interpreter.is_busy()) else { return };
+        interpreter.names.push(answer);
+        let _ = self.link.names().await;
+    }
+
+    pub(super) async fn cancel(&mut self, id: ExecId) {
+        let Some(interpreter) = &mut self.interpreter else { return };
+        if let Some(place) = interpreter.waiting.iter().position(|calling| calling.live.id == id) {
+            if let Some(calling) = interpreter.waiting.remove(place) {
+                let cancelled = Finished::cancelled("cancelled before its turn came; nothing of it was done");
+                tokio::spawn(exec::settle(self.context.clone(), calling.live, cancelled));
+            }
+            self.count_waiting();
+        } else if interpreter.current.as_ref().is_some_and(|current| current.calling.live.id == id) {
+            self.interrupt(Interrupted::Cancel).await;
+        }
+    }
+
+    /// As ctrl-c: the call that runs, if one does.
+    pub(super) async fn interrupt(&mut self, why: Interrupted) {
+        let Some(current) = self.current() else { return };
+        if current.interrupted.is_none() {
+            current.interrupted = Some(BeingInterrupted { why, next: Some(Force::KillChildren) });
+            current.interrupt_at = Some(Instant::now() + INTERRUPT_GRACE);
+        }
+        let _ = self.link.interrupt(Force::Interrupt).await;
+    }
+
+    /// A timeout, or an interrupt that was not heard.
+    pub(super) async fn interrupt_if_due(&mut self) {
+        let Some(current) = self.current().filter(|current| current.interrupt_at.is_some_and(|at| Instant::now() >= at)) else { return };
+        let ms = current.calling.timeout_ms.unwrap_or(0);
+        let Some(interrupted) = &mut current.interrupted else { return self.interrupt(Interrupted::Timeout { ms }).await };
+        let Some(force) = interrupted.next else {
+            current.interrupt_at = None;
+            return;
+        };
+        interrupted.next = (force == Force::KillChildren).then_some(Force::Kill);
+        current.interrupt_at = Some(Instant::now() + INTERRUPT_GRACE);
+        let _ = self.link.interrupt(force).await;
+    }
+
+    /// The interpreter is gone: its call ends with it, those behind it get another.
+    pub(super) async fn calls_end(&mut self, end: &End) {
+        let Some(mut interpreter) = self.interpreter.take() else { return };
+        let _ = std::fs::remove_file(self.context.paths.scratch(self.id));
+        if let Some(current) = interpreter.current.take() {
+            let took = current.calling.live.asked_before().as_micros() as u64;
+            let why = current.interrupted.as_ref().map(|interrupted| interrupted.why);
+            let outcome = Outcome { cwd: Some(self.cwd.clone()), ..result::ended_with_runtime(end, why) };
+            let exit_code = result::exit_code(end);
+            let at = self.consumed;
+            self.finish_current(current, exit_code, took, Some(at), outcome);
+        }
+        let mut waiting: Vec<Calling> = interpreter.waiting.into();
+        for open in interpreter.open {
+            let code = open.code.clone();
+            waiting.push(calling_of(&self.context, open, code));
+        }
+        if waiting.is_empty() {
+            return;
+        }
+        if matches!(end, End::Killed(..)) {
+            for calling in waiting {
+                let cancelled = Finished::cancelled("the runtime was ended before its turn came; nothing of it was done");
+                tokio::spawn(exec::settle(self.context.clone(), calling.live, cancelled));
+            }
+            return;
+        }
+        let (context, session, language) = (self.context.clone(), self.facts.session(), interpreter.language);
+        tokio::spawn(exec::go_on_elsewhere(context, session, language, waiting));
+    }
+
+    /// What a person types into the transcript: a line that is run, or ctrl-c.
+    pub(super) async fn typed(&mut self, bytes: &[u8]) {
+        let Some(interpreter) = &mut self.interpreter else { return };
+        let language = interpreter.language;
+        for typed in interpreter.line.feed(bytes) {
+            match typed {
+                Typed::Run(code) => {
+                    let (context, session) = (self.context.clone(), self.facts.session());
+                    tokio::spawn(async move { exec::typed(&context, session, language, code).await });
+                }
+                Typed::Interrupt => self.interrupt(Interrupted::Cancel).await,
+            }
+        }
+        self.is_dirty = true;
+    }
+}
+
+fn calling_of(context: &crate::context::Context, open: StoredExec, code: String) -> Calling {
+    let live = context.execs.insert(Arc::new(Live::of(&open)));
+    Calling { live, verb: open.verb, code, stdin: open.stdin, timeout_ms: open.timeout_ms, restarted: None, environment: Arc::default() }
+}

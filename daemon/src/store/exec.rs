@@ -1,0 +1,657 @@
+//! Calls to interpreters: where they go, accepted, finished, found again. One transaction each, with the event that tells of it.
+
+use rusqlite::{Connection, OptionalExtension, Row, params};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use shared::event::Author;
+use shared::exec::{HistoryEntry, Language, PerStream, Place, Stage, Verb};
+use shared::id::{ExecId, LeaseId, Offset, RuntimeId, SessionId, ThreadId};
+use shared::name;
+use shared::runtime::{Launch, RuntimeState};
+use shared::screen::Size;
+use shared::session::Status;
+
+use super::launch::DEFAULT_SIZE;
+use super::thread::find;
+use super::{Change, Durability, Error, Fact, New, Result, StoreHandle, broken, json as stored, micros, parse, timestamp};
+use crate::language::Names;
+use crate::language::environment::Delta;
+
+/// Of the code, in events: the rest is in the history.
+const CODE_IN_EVENT: usize = 200;
+
+/// The mode of sessions that only hold a folder's runtimes.
+pub const RUNTIME_MODE: &str = "runtime";
+
+/// A call that is to be accepted.
+#[derive(Clone)]
+pub struct AskedExec {
+    pub id: ExecId,
+    pub place: Place,
+    pub language: Language,
+    pub verb: Verb,
+    pub code: String,
+    pub stdin: Option<String>,
+    pub timeout_ms: Option<u64>,
+    pub author: Author,
+    /// Calls that may be open at once.
+    pub max_open: u32,
+    /// For a session that has to be opened.
+    pub new: Box<New>,
+}
+
+/// Where a call goes.
+pub enum Begun {
+    /// Accepted, for this runtime.
+    On { runtime: RuntimeId, session: SessionId, name: String },
+    /// Not accepted yet: a runtime has to be started first.
+    Absent(Box<Absent>),
+}
+
+/// Sessions that were opened on the way, and what they took over.
+#[derive(Default)]
+pub struct Adopted {
+    pub runtimes: Vec<RuntimeId>,
+    pub session: Option<SessionId>,
+}
+
+/// A terminal without a runtime, as it was left.
+#[derive(Clone, Debug)]
+pub struct Absent {
+    pub session: SessionId,
+    pub thread: ThreadId,
+    pub name: String,
+    pub workspace: String,
+    pub cwd: String,
+    pub env: Delta,
+    pub size: Size,
+    /// How its last runtime ended, and whether that was asked for.
+    pub last: Option<(RuntimeState, Option<String>)>,
+}
+
+impl Absent {
+    /// A terminal that was never used.
+    pub fn of(session: SessionId, thread: ThreadId, name: String, folder: String) -> Self {
+        let (workspace, env) = (folder.clone(), Delta::default());
+        Self { session, thread, name, workspace, cwd: folder, env, size: DEFAULT_SIZE, last: None }
+    }
+}
+
+/// What came of a call, beside numbers.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Outcome {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub value: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub json: Option<Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cwd: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub note: Option<String>,
+    #[serde(skip_serializing_if = "is_false")]
+    pub timed_out: bool,
+    #[serde(skip_serializing_if = "is_false")]
+    pub interrupted: bool,
+    #[serde(skip_serializing_if = "is_false")]
+    pub restarted: bool,
+    #[serde(skip_serializing_if = "is_false")]
+    pub ended: bool,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "the form serde wants")]
+fn is_false(value: &bool) -> bool {
+    !*value
+}
+
+/// The end of a call, to be stored.
+#[derive(Clone, Debug)]
+pub struct Finished {
+    pub stage: Stage,
+    pub exit_code: Option<i32>,
+    /// Microseconds.
+    pub took: u64,
+    pub start: Option<Offset>,
+    pub end: Option<Offset>,
+    pub bytes: PerStream<u64>,
+    pub outcome: Outcome,
+}
+
+/// A call as stored.
+#[derive(Clone, Debug)]
+pub struct StoredExec {
+    pub id: ExecId,
+    pub runtime: RuntimeId,
+    pub session: SessionId,
+    pub name: String,
+    pub language: Language,
+    pub verb: Verb,
+    pub code: String,
+    pub stdin: Option<String>,
+    pub timeout_ms: Option<u64>,
+    pub asked_at: jiff::Timestamp,
+    /// `None` while it is open.
+    pub finished: Option<Finished>,
+}
+
+/// What a terminal remembers of its interpreter.
+#[derive(Clone, Debug)]
+pub struct Remembered {
+    pub language: Language,
+    pub cwd: String,
+    pub env: Delta,
+    pub names: Names,
+    pub state_version: u64,
+    pub runtime: Option<RuntimeId>,
+}
+
+impl StoreHandle {
+    /// Accepts a call if its runtime is there; otherwise says what a new one is to be started with.
+    pub async fn begin_exec(&self, asked: AskedExec) -> Result<(Begun, Adopted)> {
+        self.write(Durability::Process, move |change| change.begin_exec(&asked)).await
+    }
+
+    /// A runtime is about to be started for a terminal that has none; `false` if it has one by now.
+    pub async fn launch_runtime(
+        &self,
+        absent: Absent,
+        language: Language,
+        runtime: RuntimeId,
+        launch: Launch,
+        lease: LeaseId,
+    ) -> Result<bool> {
+        self.write(Durability::Power, move |change| {
+            let is_there: bool = change.query_row(
+                "SELECT EXISTS (SELECT 1 FROM runtimes JOIN terminals ON terminals.id = terminal_id
+                    WHERE is_live AND thread_id = ?1 AND kind = ?2)",
+                params![absent.thread.to_string(), language.as_str()],
+                |row| row.get(0),
+            )?;
+            if is_there {
+                return Ok(false);
+            }
+            change.store_launch_of(language.kind(), (absent.thread, absent.session, runtime), &launch, lease)?;
+            Ok(true)
+        })
+        .await
+    }
+
+    /// The runtime of a language of a session, or what one is to be started with.
+    pub async fn interpreter_of(&self, session: SessionId, language: Language) -> Result<Begun> {
+        self.write(Durability::Process, move |change| {
+            let found = change.found(session)?;
+            match change.live_interpreter(&found, language)? {
+                Some(runtime) => Ok(Begun::On { runtime, session, name: found.name }),
+                None => Ok(Begun::Absent(Box::new(change.absent(&found, language.as_str())?))),
+            }
+        })
+        .await
+    }
+
+    /// Stores the end of a call with the terminal's new state. Nothing happens to one that ended before.
+    pub async fn finish_exec(&self, id: ExecId, finished: Finished) -> Result<()> {
+        self.write(Durability::Process, move |change| change.finish_exec(id, &finished)).await
+    }
+
+    /// Calls that waited for a runtime that has ended wait for another.
+    pub async fn move_execs(&self, ids: Vec<ExecId>, to: RuntimeId) -> Result<()> {
+        self.write(Durability::Process, move |change| {
+            for id in &ids {
+                change.execute(
+                    "UPDATE execs SET runtime_id = ?1 WHERE id = ?2 AND stage = 'open'",
+                    params![to.to_string(), id.to_string()],
+                )?;
+            }
+            Ok(())
+        })
+        .await
+    }
+
+    pub async fn exec(&self, id: ExecId) -> Result<StoredExec> {
+        self.read(move |connection| {
+            let mut statement = connection.prepare_cached(&format!("{SELECT} WHERE execs.id = ?1"))?;
+            let mut rows = statement.query([id.to_string()])?;
+            match rows.next()? {
+                Some(row) => read(row),
+                None => Err(Error::NotFound(format!("there is no exec {id}: `sessions-tui history` shows what there is"))),
+            }
+        })
+        .await
+    }
+
+    /// Calls of a runtime that have not ended as far as the database knows, in their order; and up to where in its recording
+    /// results are stored.
+    pub async fn open_execs(&self, runtime: RuntimeId) -> Result<(Vec<StoredExec>, Offset)> {
+        self.read(move |connection| {
+            let key = runtime.to_string();
+            let settled: Option<i64> = connection
+                .prepare_cached("SELECT max(end_offset) FROM execs WHERE runtime_id = ?1")?
+                .query_row([&key], |row| row.get(0))?;
+            let mut statement = connection.prepare_cached(&format!("{SELECT} WHERE runtime_id = ?1 AND stage = 'open' ORDER BY number"))?;
+            let mut rows = statement.query([&key])?;
+            let mut open = Vec::new();
+            while let Some(row) = rows.next()? {
+                open.push(read(row)?);
+            }
+            Ok((open, settled.unwrap_or(0) as u64))
+        })
+        .await
+    }
+
+    /// The session of a place, if it has one; none is opened.
+    pub async fn place(&self, place: Place) -> Result<Option<SessionId>> {
+        self.read(move |connection| place_of(connection, &place)).await
+    }
+
+    /// The last calls of a session's thread, oldest first.
+    pub async fn history(&self, session: SessionId, language: Option<Language>, limit: u32) -> Result<Vec<HistoryEntry>> {
+        self.read(move |connection| {
+            let mut statement = connection.prepare_cached(
+                "SELECT id, code, verb, language, stage, exit_code, took, coalesce(started_at, asked_at), author, session_id FROM execs
+                 WHERE session_id IN (SELECT id FROM sessions WHERE thread_id = (SELECT thread_id FROM sessions WHERE id = ?1))
+                 AND (?2 IS NULL OR language = ?2) ORDER BY number DESC LIMIT ?3",
+            )?;
+            let mut rows = statement.query(params![session.to_string(), language.map(Language::as_str), limit])?;
+            let mut entries = Vec::new();
+            while let Some(row) = rows.next()? {
+                entries.push(read_entry(row)?);
+            }
+            entries.reverse();
+            Ok(entries)
+        })
+        .await
+    }
+
+    /// What the terminals of a session's thread remember.
+    pub async fn remembered(&self, session: SessionId) -> Result<Vec<Remembered>> {
+        self.read(move |connection| {
+            let mut statement = connection.prepare_cached(
+                "SELECT kind, cwd, env_delta, env_removed, names, imports, state_version,
+                    (SELECT id FROM runtimes WHERE terminal_id = terminals.id AND is_live)
+                 FROM terminals WHERE kind <> 'terminal' AND thread_id = (SELECT thread_id FROM sessions WHERE id = ?1) ORDER BY kind",
+            )?;
+            let mut rows = statement.query([session.to_string()])?;
+            let mut found = Vec::new();
+            while let Some(row) = rows.next()? {
+                let text = |column: usize| row.get::<_, String>(column);
+                let (kind, runtime): (String, Option<String>) = (text(0)?, row.get(7)?);
+                found.push(Remembered {
+                    language: Language::parse(&kind).ok_or_else(|| broken("language", &kind))?,
+                    cwd: text(1)?,
+                    env: Delta { set: parse("environment", &text(2)?)?, removed: parse("environment", &text(3)?)? },
+                    names: Names { names: parse("names", &text(4)?)?, imports: parse("imports", &text(5)?)? },
+                    state_version: row.get::<_, i64>(6)? as u64,
+                    runtime: runtime.as_deref().and_then(RuntimeId::parse),
+                });
+            }
+            Ok(found)
+        })
+        .await
+    }
+
+    /// The environment of an interpreter has changed.
+    pub async fn environment_changed(&self, runtime: RuntimeId, delta: Delta) -> Result<()> {
+        self.write(Durability::Process, move |change| {
+            change.execute(
+                "UPDATE terminals SET env_delta = ?1, env_removed = ?2, state_version = state_version + 1
+                 WHERE id = (SELECT terminal_id FROM runtimes WHERE id = ?3 AND is_live) AND (env_delta <> ?1 OR env_removed <> ?2)",
+                params![stored(&delta.set)?, stored(&delta.removed)?, runtime.to_string()],
+            )?;
+            Ok(())
+        })
+        .await
+    }
+
+    /// What the code of an interpreter has defined, as just seen.
+    pub async fn names_seen(&self, runtime: RuntimeId, names: Names) -> Result<()> {
+        self.write(Durability::Process, move |change| {
+            change.execute(
+                "UPDATE terminals SET names = ?1, imports = ?2
+                 WHERE id = (SELECT terminal_id FROM runtimes WHERE id = ?3) AND (names <> ?1 OR imports <> ?2)",
+                params![stored(&names.names)?, stored(&names.imports)?, runtime.to_string()],
+            )?;
+            Ok(())
+        })
+        .await
+    }
+
+    /// Decides that the runtimes of a session's thread are to end, all or those of one language; gives them.
+    pub async fn end_interpreters(&self, session: SessionId, language: Option<Language>, reason: &'static str) -> Result<Vec<RuntimeId>> {
+        self.write(Durability::Power, move |change| {
+            let ids: Vec<String> = change
+                .sql
+                .prepare_cached(
+                    "UPDATE runtimes SET ending = coalesce(ending, ?3) WHERE is_live AND terminal_id IN (SELECT id FROM terminals
+                        WHERE kind <> 'terminal' AND (?2 IS NULL OR kind = ?2)
+                        AND thread_id = (SELECT thread_id FROM sessions WHERE id = ?1)) RETURNING id",
+                )?
+                .query_map(params![session.to_string(), language.map(Language::as_str), reason], |row| row.get(0))?
+                .collect::<rusqlite::Result<_>>()?;
+            Ok(ids.iter().filter_map(|id| RuntimeId::parse(id)).collect())
+        })
+        .await
+    }
+
+    /// Decides that one runtime is to end; `false` if it has ended or somebody decided so before.
+    pub async fn end_interpreter(&self, runtime: RuntimeId, reason: &'static str) -> Result<bool> {
+        self.write(Durability::Power, move |change| {
+            let sql = "UPDATE runtimes SET ending = ?2 WHERE id = ?1 AND is_live AND ending IS NULL";
+            Ok(change.execute(sql, params![runtime.to_string(), reason])? > 0)
+        })
+        .await
+    }
+
+    /// Forgets what terminals of a session's thread remember of their interpreters; gives of which languages.
+    pub async fn forget_interpreters(&self, session: SessionId, language: Option<Language>, author: Author) -> Result<Vec<Language>> {
+        self.write(Durability::Power, move |change| {
+            let kinds: Vec<String> = change
+                .sql
+                .prepare_cached(
+                    "UPDATE terminals SET env_delta = '[]', env_removed = '[]', imports = '[]', names = '[]',
+                        state_version = state_version + 1, cwd = (SELECT workspace FROM threads WHERE threads.id = thread_id)
+                     WHERE kind <> 'terminal' AND (?2 IS NULL OR kind = ?2)
+                        AND thread_id = (SELECT thread_id FROM sessions WHERE id = ?1) RETURNING kind",
+                )?
+                .query_map(params![session.to_string(), language.map(Language::as_str)], |row| row.get(0))?
+                .collect::<rusqlite::Result<_>>()?;
+            let languages: Vec<Language> = kinds.iter().filter_map(|kind| Language::parse(kind)).collect();
+            change.tell(Fact::new(session, author, "reset", json!({"languages": languages})))?;
+            Ok(languages)
+        })
+        .await
+    }
+}
+
+const SELECT: &str = "SELECT execs.id, runtime_id, session_id, threads.name, language, verb, code, stdin, timeout_ms, asked_at, stage,
+        exit_code, took, start_offset, end_offset, stdout_bytes, stderr_bytes, outcome
+    FROM execs JOIN sessions ON sessions.id = session_id JOIN threads ON threads.id = thread_id";
+
+fn read(row: &Row<'_>) -> Result<StoredExec> {
+    let text = |column: usize| row.get::<_, String>(column);
+    let number = |column: usize| row.get::<_, Option<i64>>(column).map(|number| number.map(|number| number as u64));
+    let (id, runtime, session, stage) = (text(0)?, text(1)?, text(2)?, text(10)?);
+    let stage = read_stage(&stage)?;
+    let finished = match stage {
+        Stage::Queued | Stage::Running => None,
+        stage => Some(Finished {
+            stage,
+            exit_code: row.get(11)?,
+            took: number(12)?.unwrap_or(0),
+            start: number(13)?,
+            end: number(14)?,
+            bytes: PerStream { stdout: number(15)?.unwrap_or(0), stderr: number(16)?.unwrap_or(0) },
+            outcome: row.get::<_, Option<String>>(17)?.map(|text| parse("outcome", &text)).transpose()?.unwrap_or_default(),
+        }),
+    };
+    Ok(StoredExec {
+        id: ExecId::parse(&id).ok_or_else(|| broken("exec id", &id))?,
+        runtime: RuntimeId::parse(&runtime).ok_or_else(|| broken("runtime id", &runtime))?,
+        session: SessionId::parse(&session).ok_or_else(|| broken("session id", &session))?,
+        name: text(3)?,
+        language: read_language(&text(4)?)?,
+        verb: read_verb(&text(5)?)?,
+        code: text(6)?,
+        stdin: row.get(7)?,
+        timeout_ms: number(8)?,
+        asked_at: timestamp(row.get(9)?),
+        finished,
+    })
+}
+
+fn read_entry(row: &Row<'_>) -> Result<HistoryEntry> {
+    let text = |column: usize| row.get::<_, String>(column);
+    let (id, author, session) = (text(0)?, text(8)?, text(9)?);
+    Ok(HistoryEntry {
+        exec_id: ExecId::parse(&id).ok_or_else(|| broken("exec id", &id))?,
+        command: text(1)?,
+        verb: read_verb(&text(2)?)?,
+        language: read_language(&text(3)?)?,
+        stage: read_stage(&text(4)?)?,
+        exit_code: row.get(5)?,
+        duration: row.get::<_, Option<i64>>(6)?.map(|micros| micros as f64 / 1000.0),
+        started_at: timestamp(row.get(7)?),
+        author: Author::parse(&author).ok_or_else(|| broken("author", &author))?,
+        session: SessionId::parse(&session).ok_or_else(|| broken("session id", &session))?,
+    })
+}
+
+fn read_language(text: &str) -> Result<Language> {
+    Language::parse(text).ok_or_else(|| broken("language", text))
+}
+
+fn read_verb(text: &str) -> Result<Verb> {
+    [Verb::Exec, Verb::Eval].into_iter().find(|verb| verb.as_str() == text).ok_or_else(|| broken("verb", text))
+}
+
+fn stage_word(stage: Stage) -> &'static str {
+    match stage {
+        Stage::Queued | Stage::Running => "open",
+        Stage::Finished => "finished",
+        Stage::Lost => "lost",
+        Stage::Cancelled => "cancelled",
+    }
+}
+
+fn read_stage(text: &str) -> Result<Stage> {
+    [Stage::Running, Stage::Finished, Stage::Lost, Stage::Cancelled]
+        .into_iter()
+        .find(|stage| stage_word(*stage) == text)
+        .ok_or_else(|| broken("stage", text))
+}
+
+/// The latest session of a place.
+fn place_of(connection: &Connection, place: &Place) -> Result<Option<SessionId>> {
+    match place {
+        Place::Session(word) => Ok(Some(find(connection, word)?.map_err(Error::Refusal)?.session)),
+        Place::Workspace(folder) => {
+            let found: Option<String> = connection
+                .prepare_cached(
+                    "SELECT sessions.id FROM threads JOIN sessions ON thread_id = threads.id WHERE workspace = ?1 AND is_place
+                     ORDER BY sessions.created_at DESC, sessions.id DESC LIMIT 1",
+                )?
+                .query_row([folder], |row| row.get(0))
+                .optional()?;
+            found.map(|id| SessionId::parse(&id).ok_or_else(|| broken("session id", &id))).transpose()
+        }
+    }
+}
+
+/// A session as a call finds it.
+struct Found {
+    session: SessionId,
+    thread: ThreadId,
+    name: String,
+    workspace: String,
+    status: Status,
+}
+
+impl Change<'_> {
+    fn begin_exec(&mut self, asked: &AskedExec) -> Result<(Begun, Adopted)> {
+        let (found, adopted) = self.session_for(asked)?;
+        let kind = asked.language.as_str();
+        let Some(runtime) = self.live_interpreter(&found, asked.language)? else {
+            return Ok((Begun::Absent(Box::new(self.absent(&found, kind)?)), adopted));
+        };
+        let id = runtime.to_string();
+        let open: u32 = self.query_row("SELECT count(*) FROM execs WHERE runtime_id = ?1 AND stage = 'open'", [&id], |row| row.get(0))?;
+        if open > asked.max_open {
+            return Err(Error::Refused(format!(
+                "{} calls wait for the {kind} of {} already: wait for some of them, or use another session",
+                open - 1,
+                found.name
+            )));
+        }
+        let now = micros(jiff::Timestamp::now());
+        let inserted = self.execute(
+            "INSERT INTO execs (id, runtime_id, session_id, language, verb, code, stdin, author, timeout_ms, stage, asked_at)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, 'open', ?10) ON CONFLICT (id) DO NOTHING",
+            params![
+                asked.id.to_string(),
+                id,
+                found.session.to_string(),
+                kind,
+                asked.verb.as_str(),
+                asked.code,
+                asked.stdin,
+                asked.author.as_str(),
+                asked.timeout_ms.map(|ms| ms as i64),
+                now
+            ],
+        )?;
+        if inserted == 0 {
+            return Err(Error::Usage(format!("there is an exec {} already: each call needs an id of its own", asked.id)));
+        }
+        let data = json!({"exec": asked.id, "language": asked.language, "verb": asked.verb, "code": beginning(&asked.code)});
+        self.tell(Fact::new(found.session, asked.author, "exec_started", data))?;
+        Ok((Begun::On { runtime, session: found.session, name: found.name }, adopted))
+    }
+
+    /// One that is being ended is to be waited for.
+    fn live_interpreter(&self, found: &Found, language: Language) -> Result<Option<RuntimeId>> {
+        let live: Option<(String, bool)> = self
+            .query_row(
+                "SELECT runtimes.id, ending IS NOT NULL FROM runtimes JOIN terminals ON terminals.id = terminal_id
+                 WHERE is_live AND thread_id = ?1 AND kind = ?2",
+                params![found.thread.to_string(), language.as_str()],
+                |row| Ok((row.get(0)?, row.get(1)?)),
+            )
+            .optional()?;
+        let Some((id, is_ending)) = live else { return Ok(None) };
+        let runtime = RuntimeId::parse(&id).ok_or_else(|| broken("runtime id", &id))?;
+        if is_ending { Err(Error::Ending { name: found.name.clone(), runtime }) } else { Ok(Some(runtime)) }
+    }
+
+    /// The live session of a place; opened if the last one has ended, or none was there.
+    fn session_for(&mut self, asked: &AskedExec) -> Result<(Found, Adopted)> {
+        if let Some(session) = place_of(&self.sql, &asked.place)? {
+            let found = self.found(session)?;
+            match found.status {
+                Status::Active => return Ok((found, Adopted::default())),
+                Status::Paused => {
+                    return Err(Error::Refused(format!(
+                        "cannot {0}: session {1} is paused: `sessions-tui resume {1}` first",
+                        asked.verb.as_str(),
+                        found.name
+                    )));
+                }
+                Status::Queued => {
+                    return Err(Error::Refused(format!("cannot {}: session {} is queued", asked.verb.as_str(), found.name)));
+                }
+                Status::Completed | Status::Failed | Status::Timeout => {}
+            }
+            let new = New { name: Some(found.name), here: found.workspace, ..(*asked.new).clone() };
+            return self.open_for(new, asked);
+        }
+        let Place::Workspace(folder) = &asked.place else { return Err(Error::Gone) };
+        let name = {
+            let mut taken = self.sql.prepare_cached("SELECT EXISTS (SELECT 1 FROM threads WHERE name = ?1)")?;
+            name::generate(&format!("{folder}-runtime"), |name| taken.query_row([name], |row| row.get(0)).unwrap_or(false))
+        };
+        // a place whose sessions have all been cleaned up keeps its name
+        let kept: Option<String> =
+            self.query_row("SELECT name FROM threads WHERE workspace = ?1 AND is_place", [folder], |row| row.get(0)).optional()?;
+        let new = New { name: Some(kept.unwrap_or(name)), here: folder.clone(), ..(*asked.new).clone() };
+        let (found, adopted) = self.open_for(new, asked)?;
+        self.execute("UPDATE threads SET is_place = 1 WHERE id = ?1", [found.thread.to_string()])?;
+        Ok((found, adopted))
+    }
+
+    fn open_for(&mut self, new: New, asked: &AskedExec) -> Result<(Found, Adopted)> {
+        let opened = self.open_session(New { author: asked.author, session: SessionId::new(), ..new })?;
+        let session = opened.session.id;
+        Ok((self.found(session)?, Adopted { runtimes: opened.adopted, session: Some(session) }))
+    }
+
+    fn found(&self, session: SessionId) -> Result<Found> {
+        let row: (String, String, String, String) = self.query_row(
+            "SELECT thread_id, name, workspace, status FROM sessions JOIN threads ON threads.id = thread_id WHERE sessions.id = ?1",
+            [session.to_string()],
+            |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?)),
+        )?;
+        Ok(Found {
+            session,
+            thread: ThreadId::parse(&row.0).ok_or_else(|| broken("thread id", &row.0))?,
+            name: row.1,
+            workspace: row.2,
+            status: Status::parse(&row.3).ok_or_else(|| broken("status", &row.3))?,
+        })
+    }
+
+    fn absent(&self, found: &Found, kind: &str) -> Result<Absent> {
+        let left: Option<(String, String, String, String, u16, u16)> = self
+            .query_row(
+                "SELECT id, cwd, env_delta, env_removed, cols, rows FROM terminals WHERE thread_id = ?1 AND kind = ?2",
+                params![found.thread.to_string(), kind],
+                |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?, row.get(4)?, row.get(5)?)),
+            )
+            .optional()?;
+        let mut absent = Absent::of(found.session, found.thread, found.name.clone(), found.workspace.clone());
+        if let Some((terminal, cwd, set, removed, cols, rows)) = left {
+            absent.cwd = cwd;
+            absent.env = Delta { set: parse("environment", &set)?, removed: parse("environment", &removed)? };
+            absent.size = Size { cols, rows };
+            let last: Option<(String, Option<String>)> = self
+                .query_row(
+                    "SELECT state, ending FROM runtimes WHERE terminal_id = ?1 ORDER BY created_at DESC, id DESC LIMIT 1",
+                    [terminal],
+                    |row| Ok((row.get(0)?, row.get(1)?)),
+                )
+                .optional()?;
+            absent.last = match last {
+                Some((state, ending)) => Some((parse("runtime state", &state)?, ending)),
+                None => None,
+            };
+        }
+        Ok(absent)
+    }
+
+    fn finish_exec(&mut self, id: ExecId, finished: &Finished) -> Result<()> {
+        let now = micros(jiff::Timestamp::now());
+        let row: Option<(String, String, String)> = self
+            .query_row(
+                "UPDATE execs SET stage = ?2, exit_code = ?3, took = ?4, start_offset = ?5, end_offset = ?6, stdout_bytes = ?7,
+                    stderr_bytes = ?8, outcome = ?9, started_at = ?10, stdin = NULL
+                 WHERE id = ?1 AND stage = 'open' RETURNING session_id, runtime_id, language",
+                params![
+                    id.to_string(),
+                    stage_word(finished.stage),
+                    finished.exit_code,
+                    finished.took as i64,
+                    finished.start.map(|at| at as i64),
+                    finished.end.map(|at| at as i64),
+                    finished.bytes.stdout as i64,
+                    finished.bytes.stderr as i64,
+                    stored(&finished.outcome)?,
+                    now - finished.took as i64
+                ],
+                |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)),
+            )
+            .optional()?;
+        let Some((session, runtime, language)) = row else { return Ok(()) };
+        if finished.stage == Stage::Finished {
+            self.execute(
+                "UPDATE terminals SET state_version = state_version + 1, cwd = coalesce(?1, cwd)
+                 WHERE id = (SELECT terminal_id FROM runtimes WHERE id = ?2)",
+                params![finished.outcome.cwd, runtime],
+            )?;
+        }
+        let session = SessionId::parse(&session).ok_or_else(|| broken("session id", &session))?;
+        self.execute("UPDATE sessions SET idle_since = ?1 WHERE id = ?2", params![self.clock.now(), session.to_string()])?;
+        let mut data =
+            json!({"exec": id, "language": language, "exitCode": finished.exit_code, "durationMs": finished.took as f64 / 1000.0});
+        if finished.stage != Stage::Finished {
+            data["stage"] = json!(finished.stage);
+        }
+        if let Some(error) = &finished.outcome.error {
+            data["error"] = json!(beginning(error));
+        }
+        self.tell(Fact::new(session, Author::Daemon, "exec_finished", data))
+    }
+}
+
+fn beginning(text: &str) -> &str {
+    let end = (0..=CODE_IN_EVENT.min(text.len())).rev().find(|end| text.is_char_boundary(*end)).unwrap_or(0);
+    &text[..end]
+}
