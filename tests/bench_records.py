@@ -39,7 +39,7 @@ def fill(root, count):
     words = "fix the login of users when a cache is cold and the tests of the build do not pass".split()
 
     def flush():
-        database.executemany("INSERT INTO threads VALUES (?,?,?,?,?,?,?)", threads)
+        database.executemany("INSERT INTO threads (id, name, workspace, user, channel, created_at, task_count) VALUES (?,?,?,?,?,?,?)", threads)
         database.executemany(
             "INSERT INTO sessions (id, thread_id, mode, task, status, status_reason, created_at, updated_at, last_activity_at, ended_at,"
             " iterations, metadata, started_at, cost, tokens_prompt, tokens_completion, tokens_total, event_count)"

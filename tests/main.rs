@@ -11,6 +11,7 @@ mod commands;
 mod continuity;
 mod crash;
 mod events;
+mod exec_crash;
 mod faults;
 mod first_run;
 mod history;

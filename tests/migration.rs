@@ -40,7 +40,6 @@ fn promise_9_a_database_of_the_foundation_is_migrated_with_nothing_lost() {
         ("threads", "id"),
         ("leases", "id"),
         ("terminals", "id"),
-        ("execs", "id"),
         ("events", "seq"),
         (&format!("(SELECT * FROM sessions WHERE {was_running})"), "id"),
         ("(SELECT * FROM runtimes WHERE NOT is_live)", "id"),

@@ -11,11 +11,10 @@ ALTER TABLE terminals ADD COLUMN names TEXT NOT NULL DEFAULT '[]' CHECK (json_va
 
 DROP TABLE execs;
 CREATE TABLE execs (
-    -- the order in which they were accepted
-    number       INTEGER PRIMARY KEY AUTOINCREMENT,
-    id           TEXT NOT NULL UNIQUE,
-    runtime_id   TEXT NOT NULL REFERENCES runtimes (id) ON DELETE CASCADE,
+    id           TEXT PRIMARY KEY,
     session_id   TEXT NOT NULL REFERENCES sessions (id) ON DELETE CASCADE,
+    -- of the same thread; it goes with its sessions
+    runtime_id   TEXT NOT NULL,
     language     TEXT NOT NULL,
     verb         TEXT NOT NULL,
     code         TEXT NOT NULL,
@@ -34,7 +33,6 @@ CREATE TABLE execs (
     stdout_bytes INTEGER NOT NULL DEFAULT 0,
     stderr_bytes INTEGER NOT NULL DEFAULT 0,
     outcome      TEXT CHECK (outcome IS NULL OR json_valid (outcome))
-) STRICT;
-CREATE INDEX execs_by_session ON execs (session_id, number);
-CREATE INDEX execs_by_runtime ON execs (runtime_id, number);
-CREATE INDEX open_execs ON execs (runtime_id, number) WHERE stage = 'open';
+) STRICT, WITHOUT ROWID;
+-- one index: calls are many, and each page that a call touches is a part of its time
+CREATE INDEX execs_by_session ON execs (session_id, asked_at);

@@ -14,7 +14,7 @@ use shared::exec::{DEFAULT_OUTPUT, ExecCall, ExecResult, Language, MAX_CODE, MAX
 use shared::id::{ExecId, Offset, RuntimeId, SessionId};
 use shared::message::{Code, Failure};
 use shared::runtime::{Launch, LostReason, RuntimeState};
-use tokio::sync::watch;
+use tokio::sync::{oneshot, watch};
 use tokio::time::Instant;
 
 use crate::context::Context;
@@ -22,7 +22,7 @@ use crate::language::{self, find};
 use crate::launch::{self, Driven, Ready};
 use crate::lifecycle::End;
 use crate::runtime::Calling;
-use crate::store::{self, Absent, AskedExec, Begun, Finished, New, Outcome, RUNTIME_MODE, StoredExec};
+use crate::store::{self, Absent, Adopted, AskedExec, Begun, Finished, New, Outcome, RUNTIME_MODE, StoredExec};
 
 /// How long a runtime that is being started, reached or ended is waited for.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -176,9 +176,9 @@ impl Live {
     }
 }
 
-/// A part of a stream as text: the text, whether there is more, whether bytes were replaced.
+/// A part of a stream as text: whether there is more, whether bytes were replaced.
 pub struct Text {
-    pub text: String,
+    pub part: String,
     pub is_cut: bool,
     pub is_lossy: bool,
 }
@@ -193,7 +193,7 @@ pub fn text(captured: &Captured, limit: u64) -> Text {
     };
     let text = String::from_utf8_lossy(head);
     let is_lossy = matches!(text, std::borrow::Cow::Owned(_));
-    Text { text: text.into_owned(), is_cut, is_lossy }
+    Text { part: text.into_owned(), is_cut, is_lossy }
 }
 
 /// The result of a call; `finished` is `None` while it runs.
@@ -209,8 +209,8 @@ pub fn describe(
         success: finished
             .is_none_or(|finished| finished.exit_code == Some(0) && finished.stage == Stage::Finished && !finished.outcome.interrupted),
         exit_code: finished.and_then(|finished| finished.exit_code),
-        stdout: streams.stdout.text,
-        stderr: streams.stderr.text,
+        stdout: streams.stdout.part,
+        stderr: streams.stderr.part,
         error: outcome.error,
         value: outcome.value,
         json: outcome.json,
@@ -247,7 +247,8 @@ struct Caller {
 pub async fn begin(context: &Context, call: ExecCall, author: Author) -> Result<Arc<Live>, Failure> {
     let language = call.language.unwrap_or_else(|| call.verb.default_language());
     check(&call, language)?;
-    let asked = AskedExec {
+    let (world, calls) = (context.clone(), context.clone());
+    let asked = Arc::new(AskedExec {
         id: call.id.unwrap_or_else(ExecId::new),
         place: call.place,
         language,
@@ -257,44 +258,79 @@ pub async fn begin(context: &Context, call: ExecCall, author: Author) -> Result<
         timeout_ms: call.timeout_ms,
         author,
         max_open: context.config.runtime.max_queue,
-        new: Box::new(New { mode: Some(RUNTIME_MODE.to_owned()), for_calls: true, ..launch::plain(context, author) }),
-    };
+        open: Box::new(move |runtime| calls.registry.runtime(runtime).map_or(0, |handle| handle.facts.calls())),
+        new: Box::new(move || New { mode: Some(RUNTIME_MODE.to_owned()), for_calls: true, ..launch::plain(&world, author) }),
+        check_folder: crate::request::check_folder,
+    });
     let caller = Caller { environment: Arc::new(call.environment), umask: call.umask };
     let deadline = Instant::now() + PATIENCE;
     let mut restarted = None;
     loop {
         let changed = context.registry.changed();
-        let (begun, adopted) = match context.store.begin_exec(asked.clone()).await {
-            Err(store::Error::Ending { .. }) if tokio::time::timeout_at(deadline, changed).await.is_ok() => continue,
-            outcome => outcome?,
-        };
-        if let Some(session) = adopted.session {
-            for runtime in adopted.runtimes {
-                context.registry.pass_on(runtime, session);
-            }
-        }
-        let (runtime, session, name) = match begun {
-            Begun::On { runtime, session, name } => (runtime, session, name),
-            Begun::Absent(absent) => {
-                if let Some(note) = start_runtime(context, *absent, language, &caller).await? {
-                    restarted = Some(note);
+        let (ready, is_ready) = oneshot::channel();
+        let accepting = context.store.begin_exec(Arc::clone(&asked), ready);
+        tokio::pin!(accepting);
+        let early = tokio::select! {
+            biased;
+            Ok(early) = is_ready => Some(early),
+            outcome = &mut accepting => match outcome {
+                Err(store::Error::Ending { .. }) if tokio::time::timeout_at(deadline, changed).await.is_ok() => continue,
+                outcome => {
+                    let (begun, adopted) = outcome?;
+                    pass_on(context, adopted);
+                    match begun {
+                        Begun::On { runtime, session, name } => {
+                            let live = on_its_way(context, &asked, (runtime, session, name), restarted, &caller, deadline).await;
+                            return Ok(live);
+                        }
+                        Begun::Absent(absent) => {
+                            if let Some(note) = start_runtime(context, *absent, language, &caller).await? {
+                                restarted = Some(note);
+                            }
+                            continue;
+                        }
+                    }
                 }
-                continue;
-            }
+            },
         };
-        let live = context.execs.insert(Arc::new(Live::new(asked.id, language, session, name, runtime)));
-        let calling = Calling {
-            live: Arc::clone(&live),
-            verb: asked.verb,
-            code: asked.code,
-            stdin: asked.stdin,
-            timeout_ms: asked.timeout_ms,
-            restarted,
-            environment: caller.environment,
-        };
-        hand_over(context, runtime, vec![calling], deadline).await;
+        let Some(place) = early else { continue };
+        let live = on_its_way(context, &asked, place, restarted, &caller, deadline).await;
+        let (_, adopted) = accepting.await?;
+        pass_on(context, adopted);
         return Ok(live);
     }
+}
+
+/// Sessions that were opened for a call take over what was still running.
+fn pass_on(context: &Context, adopted: Adopted) {
+    if let Some(session) = adopted.session {
+        for runtime in adopted.runtimes {
+            context.registry.pass_on(runtime, session);
+        }
+    }
+}
+
+/// An accepted call is known, and goes to its runtime.
+async fn on_its_way(
+    context: &Context,
+    asked: &AskedExec,
+    (runtime, session, name): (RuntimeId, SessionId, String),
+    restarted: Option<String>,
+    caller: &Caller,
+    deadline: Instant,
+) -> Arc<Live> {
+    let live = context.execs.insert(Arc::new(Live::new(asked.id, asked.language, session, name, runtime)));
+    let calling = Calling {
+        live: Arc::clone(&live),
+        verb: asked.verb,
+        code: asked.code.clone(),
+        stdin: asked.stdin.clone(),
+        timeout_ms: asked.timeout_ms,
+        restarted,
+        environment: Arc::clone(&caller.environment),
+    };
+    hand_over(context, runtime, vec![calling], deadline).await;
+    live
 }
 
 /// What can be said before anything is stored.
@@ -313,9 +349,6 @@ fn check(call: &ExecCall, language: Language) -> Result<(), Failure> {
     }
     if call.timeout_ms == Some(0) {
         return Err(Failure::usage("a timeout of 0 would end it at once: give a longer one, or none"));
-    }
-    if let Place::Workspace(folder) = &call.place {
-        crate::request::check_folder(folder)?;
     }
     for (key, value) in &call.environment {
         if key.is_empty() || key.contains(['=', '\0']) || value.contains('\0') {

@@ -155,6 +155,7 @@ pub async fn start(context: &Context, ready: Ready) -> store::Result<Result<(), 
             });
             let beginning = Beginning { id: runtime, session, thread, name, cwd: launch.cwd, link, greeting, interpreter };
             let handle = runtime::begin(context.clone(), beginning);
+            handle.facts.happened_now();
             context.registry.insert(handle.clone());
             // it runs, which the registry knows; that a later daemon finds it does not depend on this row
             let store = context.store.clone();

@@ -218,6 +218,7 @@ pub fn begin(context: Context, beginning: Beginning) -> RuntimeHandle {
     let (activity, activity_seen) = watch::channel(0);
     let greeting = beginning.greeting;
     let facts = Arc::new(Facts::new(&greeting, beginning.session, context.clock));
+    let running = greeting.call;
     let language = beginning.interpreter.as_ref().map(|interpreter| interpreter.language);
     let settled = beginning.interpreter.as_ref().map_or(greeting.answered, |interpreter| interpreter.settled);
     let handle = RuntimeHandle::new(beginning.id, beginning.thread, language, asks, Arc::clone(&facts), ended_seen, activity_seen);
@@ -261,6 +262,6 @@ pub fn begin(context: Context, beginning: Beginning) -> RuntimeHandle {
         noted: 0,
         context,
     };
-    tokio::spawn(runtime.run(settled));
+    tokio::spawn(runtime.run(settled, running));
     handle
 }

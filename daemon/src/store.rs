@@ -33,7 +33,7 @@ use crate::clock::Clock;
 
 pub use cleanup::{Candidate, Old};
 pub use clock::steady_clock;
-pub use exec::{Absent, AskedExec, Begun, Finished, Outcome, RUNTIME_MODE, Remembered, StoredExec};
+pub use exec::{Absent, Adopted, AskedExec, Begun, Finished, Outcome, RUNTIME_MODE, Remembered, StoredExec};
 pub use life::{Asked, EndAsked};
 pub use new::{New, Opened, Program};
 pub use open::{check_large, open};
@@ -95,7 +95,14 @@ enum Durability {
     Process,
 }
 
-type Job = Box<dyn FnOnce(&mut Connection) + Send>;
+type Job = Box<dyn FnOnce(&mut Desk) + Send>;
+
+/// What the store's thread works with.
+struct Desk {
+    connection: Connection,
+    /// As the connection is set now: to set it is not for nothing.
+    durability: Option<Durability>,
+}
 
 /// The callable side of the store; cheap to clone.
 #[derive(Clone)]
@@ -127,16 +134,17 @@ const ANNOUNCED_EVENTS: usize = 1024;
 
 impl StoreHandle {
     /// Gives the connection to a thread of its own.
-    pub fn start(mut connection: Connection, clock: Clock) -> std::io::Result<Self> {
+    pub fn start(connection: Connection, clock: Clock) -> std::io::Result<Self> {
         let has_webhooks = connection.query_row("SELECT EXISTS (SELECT 1 FROM webhooks)", [], |row| row.get(0)).unwrap_or(true);
         let (jobs, mut waiting) = mpsc::channel::<Job>(WAITING_CALLS);
+        let mut desk = Desk { connection, durability: None };
         std::thread::Builder::new().name("store".into()).stack_size(512 << 10).spawn(move || {
             while let Some(job) = waiting.blocking_recv() {
                 // an error of ours ends that call, not everybody's: its transaction is rolled back, its caller hears of it
-                let _ = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| job(&mut connection)));
+                let _ = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| job(&mut desk)));
             }
             // the last handle is gone: leave a database without a log behind
-            let _ = connection.execute_batch("PRAGMA wal_checkpoint(TRUNCATE)");
+            let _ = desk.connection.execute_batch("PRAGMA wal_checkpoint(TRUNCATE)");
         })?;
         Ok(Self {
             jobs,
@@ -161,8 +169,8 @@ impl StoreHandle {
 
     async fn read<R: Send + 'static>(&self, work: impl FnOnce(&Connection) -> Result<R> + Send + 'static) -> Result<R> {
         let (answer, answered) = oneshot::channel();
-        let job: Job = Box::new(move |connection| {
-            let _ = answer.send(work(connection));
+        let job: Job = Box::new(move |desk| {
+            let _ = answer.send(work(&desk.connection));
         });
         self.jobs.send(job).await.map_err(|_| stopped())?;
         answered.await.map_err(|_| stopped())?
@@ -178,8 +186,8 @@ impl StoreHandle {
         let (announcements, commits) = (self.announcements.clone(), Arc::clone(&self.commits));
         let (clock, deliveries_changed) = (self.clock, Arc::clone(&self.deliveries_changed));
         let durability = if self.has_webhooks.load(Ordering::Relaxed) { Durability::Power } else { durability };
-        let job: Job = Box::new(move |connection| {
-            let outcome = change(connection, durability, clock, work);
+        let job: Job = Box::new(move |desk| {
+            let outcome = change(desk, durability, clock, work);
             commits.fetch_add(1, Ordering::Release);
             let outcome = outcome.map(|(result, told)| {
                 for event in told.events {
@@ -228,18 +236,16 @@ struct Told {
     deliveries_changed: bool,
 }
 
-fn change<R>(
-    connection: &mut Connection,
-    durability: Durability,
-    clock: Clock,
-    work: impl FnOnce(&mut Change<'_>) -> Result<R>,
-) -> Result<(R, Told)> {
-    let level = match durability {
-        Durability::Power => "FULL",
-        Durability::Process => "NORMAL",
-    };
-    connection.pragma_update(None, "synchronous", level)?;
-    let sql = connection.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
+fn change<R>(desk: &mut Desk, durability: Durability, clock: Clock, work: impl FnOnce(&mut Change<'_>) -> Result<R>) -> Result<(R, Told)> {
+    if desk.durability != Some(durability) {
+        let level = match durability {
+            Durability::Power => "FULL",
+            Durability::Process => "NORMAL",
+        };
+        desk.connection.pragma_update(None, "synchronous", level)?;
+        desk.durability = Some(durability);
+    }
+    let sql = desk.connection.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
     let mut change = Change { sql, events: Vec::new(), clock, deliveries_changed: false };
     let result = work(&mut change)?;
     let Change { sql, events, deliveries_changed, .. } = change;

@@ -154,6 +154,7 @@ pub struct PerStream<T> {
 }
 
 impl PerStream<bool> {
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "the form serde wants")]
     fn is_neither(&self) -> bool {
         !self.stdout && !self.stderr
     }

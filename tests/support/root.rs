@@ -298,6 +298,13 @@ impl Root {
         self.database().execute(statement, []).unwrap_or_else(|error| panic!("{statement}: {error}"))
     }
 
+    /// Whether any recording holds these bytes.
+    pub fn recordings_contain(&self, text: &str) -> bool {
+        let dirs = std::fs::read_dir(self.join("state/recordings")).into_iter().flatten().filter_map(Result::ok);
+        let mut files = dirs.flat_map(|dir| std::fs::read_dir(dir.path()).into_iter().flatten().filter_map(Result::ok));
+        files.any(|file| std::fs::read(file.path()).is_ok_and(|bytes| super::term::contains(&bytes, text.as_bytes())))
+    }
+
     /// A file that a program of the test writes; waits until it has something in it that ends with a newline.
     #[track_caller]
     pub fn wait_file(&self, part: &str) -> String {

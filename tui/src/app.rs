@@ -178,6 +178,7 @@ pub mod tests {
             runtime: None,
             runtime_state: None,
             size: None,
+            languages: Vec::new(),
             clients: 0,
         }
     }

@@ -140,7 +140,9 @@ impl Driver {
         self.ask(b'n', "", &[]);
     }
 
+    /// `a` is `x` with nothing but ASCII characters, which bash can read without changing its locale.
     fn ask(&mut self, verb: u8, stdin: &str, code: &[u8]) {
+        let verb = if verb == b'x' && code.is_ascii() && stdin.is_ascii() { b'a' } else { verb };
         self.unsent.extend_from_slice(format!("{} {:010} {:04}\n", char::from(verb), code.len(), stdin.len()).as_bytes());
         self.unsent.extend_from_slice(stdin.as_bytes());
         self.unsent.extend_from_slice(code);

@@ -1,6 +1,6 @@
 # Driver of a persistent bash: calls come in on fd 3, answers go out on fd 4 (see CONTRACT.md).
-# As `bash -c`, messages say "bash: line 1: ..." instead of naming this file.
-[[ ${BASH_EXECUTION_STRING-} ]] || exec -a bash "$BASH" --norc --noprofile -c 'builtin . "$1"; builtin eval "$__sessions_group"' bash "$0" "$1"
+# From standard input, messages say "bash: line 1: ..." instead of naming this file.
+[[ $- == *s* ]] || exec -a bash "$BASH" --norc --noprofile -s "$0" "$1" <<<'builtin . "$1"; builtin eval "$__sessions_group"'
 
 # Descriptors. What bash saves for a redirection that it will undo is close-on-exec, which a script cannot get otherwise.
 # So all runs in a group whose redirections hide our descriptors, and the saved copies get these numbers, in that order:
@@ -15,35 +15,39 @@ __sessions_group='{ builtin eval "$__sessions_loop"; } '"$__sessions_group 3<&- 
 __sessions_loop='until ! __sessions_next; do if __sessions_start; then builtin eval -- "$__sessions_code" <"$__sessions_in" 1>&32 2>&33; else __sessions_q "$__sessions_st" || builtin eval -- "$__sessions_code" <"$__sessions_in" 1>&32 2>&33; fi; __sessions_st=$? __sessions_busy= __sessions_opts=$-; __sessions_end; done; __sessions_leave=1; builtin exit 0'
 
 # SIGINT, `set -e`, `set -u`, ${x:?}: the shell can only die, and its EXIT trap forks the one that goes on.
-# errexit rather than `exit` in the INT trap: it leaves the functions that were running.
-__sessions_on_int='if [[ ${__sessions_busy-} ]]; then { __sessions_opts=$- __sessions_busy=int; builtin set -e; __sessions_q 130; builtin exit 130; } 2>/dev/null; fi'
-__sessions_on_exit='{ \builtin eval "$__sessions_die"; } 120>&2 2>/dev/null'
-__sessions_die='__sessions_st=$?
-if [[ $__sessions_leave || ! $__sessions_busy ]]; then
-  builtin eval "$__sessions_user_exit" 2>&120
-else
-  [[ $__sessions_busy == int ]] || __sessions_opts=$-
-  builtin set +aefuvxkCT
-  __sessions_opts=${__sessions_opts//[!aefuvxkCT]}
-  __sessions_why=$__sessions_busy __sessions_busy=
-  { builtin trap -p; builtin printf "\\0"; } 1<>"$__sessions_scratch"
-  builtin exec 121<> <(:)
-  ( builtin eval "$__sessions_reborn" ) &
-  builtin read -r -t 5 -n 1 -u 121
-  builtin trap - EXIT
-fi'
-__sessions_reborn='builtin exec 2>&120 120>&-
-builtin eval exec {10..34}"<&-"
-builtin mapfile -d "" -n 1 __sessions_list <"$__sessions_scratch"
-builtin eval "${__sessions_list[0]-}"
-__sessions_arm
-__sessions_hello 31>&4
-builtin printf x >&121
-builtin exec 121>&-
-if [[ $__sessions_why == int ]]; then __sessions_st=130; __sessions_result ",\"interrupted\":true" 31>&4; else __sessions_result "" 31>&4; fi
-__sessions_last=
-__sessions_state 31>&4
-builtin eval "$__sessions_group"'
+# ${x?} rather than `exit` in the INT trap: it leaves the functions and redirections that were under way.
+__sessions_on_int='if [[ ${__sessions_busy-} ]]; then { __sessions_busy=int; : "${__sessions_none?}"; builtin exit 130; } 2>/dev/null; fi'
+# What is parsed anew must not meet the user's aliases.
+__sessions_on_exit='{ __sessions_st=$?; __sessions_no_alias; \builtin eval "$__sessions_die"; } 120>&2 2>/dev/null'
+__sessions_die='if __sessions_real_exit; then builtin eval "$__sessions_user_exit" 2>&120; else ( __sessions_reborn; builtin eval "$__sessions_group" ); fi'
+__sessions_no_alias() { builtin shopt -q expand_aliases && { __sessions_alias=1; builtin shopt -u expand_aliases; }; }
+__sessions_real_exit() {
+  [[ ! $__sessions_leave && $__sessions_busy ]] || builtin return 0
+  __sessions_opts=$-
+  builtin set +aefuvxkT
+  __sessions_opts=${__sessions_opts//[!aefuvxkT]}
+  __sessions_why=$__sessions_busy __sessions_busy= __sessions_old=$BASHPID
+  { builtin trap -p; builtin printf '\0'; } 1<>"$__sessions_scratch"
+  builtin return 1
+}
+# Not a background job: that would have SIGINT ignored for good. So the old shell waits for the new one, which ends it.
+__sessions_reborn() {
+  exec 2>&120 120>&-
+  if builtin printf '' 2>/dev/null >&31; then exec 3<&30 4>&31 1>&32 2>&33 0</dev/null; fi # died by a `builtin exit`: nothing was undone
+  builtin eval exec {10..34}'<&-' {100..119}'</dev/null'
+  builtin mapfile -d '' -n 1 __sessions_list <"$__sessions_scratch"
+  builtin eval "${__sessions_list[0]-}"
+  __sessions_arm
+  __sessions_hello 31>&4
+  builtin kill -KILL "$__sessions_old"
+  if [[ $__sessions_why == int ]]; then
+    __sessions_st=130
+    __sessions_result ',"interrupted":true' 31>&4
+  else
+    __sessions_result '' 31>&4
+  fi
+  __sessions_state 31>&4
+}
 
 __sessions_q() { builtin return "$1"; }
 __sessions_arm() { builtin trap "$__sessions_on_int" INT; builtin trap "$__sessions_on_exit" EXIT; }
@@ -61,8 +65,13 @@ __sessions_send() { # KIND TEXT
   builtin printf '%s %010d\n%s' "$1" "$__sessions_n" "$2" >&31
 }
 __sessions_hello() { __sessions_send h "{\"pid\":$BASHPID,\"version\":\"${BASH_VERSINFO[0]}.${BASH_VERSINFO[1]}.${BASH_VERSINFO[2]}\"}"; }
+# Texts are compared with `[`: [[ takes the right side for a pattern, which is slow in UTF-8.
 __sessions_result() { # EXTRA
-  __sessions_text=${PWD-}
+  if ! builtin [ "${PWD-}" = "$__sessions_pwd" ] || [[ ! . -ef $__sessions_pwd ]]; then __sessions_where; fi
+  builtin printf 'r %010d\n{"exit":%s,"cwd":%s%s}' "$((16 + ${#__sessions_st} + __sessions_cwd_n + ${#1}))" "$__sessions_st" "$__sessions_cwd" "$1" >&31
+}
+__sessions_where() { # the folder as JSON -> __sessions_cwd, __sessions_cwd_n
+  __sessions_pwd=${PWD-} __sessions_text=${PWD-}
   if [[ ! . -ef $__sessions_text ]]; then # the user meddled with PWD, or the folder is gone
     { builtin pwd -P; builtin printf '\0'; } 1<>"$__sessions_scratch"
     builtin mapfile -d '' -n 1 __sessions_list <"$__sessions_scratch"
@@ -77,13 +86,15 @@ __sessions_result() { # EXTRA
     __sessions_text=${__sessions_text//$'\t'/\\t}
     __sessions_text=${__sessions_text//[[:cntrl:]]/?}
   fi
-  __sessions_send r "{\"exit\":$__sessions_st,\"cwd\":\"$__sessions_text\"$1}"
+  __sessions_cwd=\"$__sessions_text\"
+  __sessions_len "$__sessions_cwd"
+  __sessions_cwd_n=$__sessions_n
 }
 __sessions_state() { # traps and environment; without a fork, and without truncating, which some file systems make slow
   { builtin trap -p EXIT INT; builtin printf '\0'; builtin export -p; builtin printf '\0'; } 1<>"$__sessions_scratch"
   builtin mapfile -d '' -n 2 __sessions_list <"$__sessions_scratch"
-  if [[ ${__sessions_list[0]} != "$__sessions_traps" ]]; then __sessions_keep_trap; fi
-  [[ ${__sessions_list[1]} != "$__sessions_last" ]] || builtin return 0
+  builtin [ "${__sessions_list[0]}" = "$__sessions_traps" ] || __sessions_keep_trap
+  ! builtin [ "${__sessions_list[1]}" = "$__sessions_last" ] || builtin return 0
   __sessions_last=${__sessions_list[1]}
   __sessions_len "$__sessions_last"
   (( __sessions_n > 262144 )) || __sessions_send s "$__sessions_last"
@@ -109,8 +120,10 @@ __sessions_next() {
     __sessions_names
   done
 }
-__sessions_take() { # -N counts characters: bytes only in the C locale
-  if [[ ${LC_ALL+x} ]]; then
+__sessions_take() { # -N counts characters: bytes only in the C locale; to change that is slow, so op `a` says: x, and all ASCII
+  if [[ $__sessions_head == a* ]]; then
+    builtin read -r -N "$1" -u 30 "$2"
+  elif [[ ${LC_ALL+x} ]]; then
     if [[ ${LC_ALL@a} == *r* ]]; then
       builtin printf -v "$2" %s "$(head -c "$1" <&30; builtin printf x)"
       builtin printf -v "$2" %s "${!2%x}"
@@ -119,36 +132,37 @@ __sessions_take() { # -N counts characters: bytes only in the C locale
 }
 __sessions_start() { # options of the user back on, as the last thing; status: is $? to be 0?
   __sessions_leave= __sessions_busy=1
+  [[ ! $__sessions_alias ]] || { __sessions_alias=; builtin shopt -s expand_aliases; }
   [[ ! $__sessions_opts ]] || builtin set "-$__sessions_opts"
   [[ $__sessions_st == 0 ]]
 }
 __sessions_end() {
-  __sessions_options
+  if builtin [ "$__sessions_opts" = "$__sessions_plain" ]; then
+    __sessions_opts=
+  else # the driver runs without the user's options
+    builtin set +aefuvxkT
+    __sessions_opts=${__sessions_opts//[!aefuvxkT]}
+    builtin export -n __sessions_st __sessions_busy __sessions_opts
+  fi
   __sessions_result ''
   __sessions_state
 }
-__sessions_options() { # the driver runs without the user's options
-  if [[ $__sessions_opts == "$__sessions_plain" ]]; then
-    __sessions_opts=
-  else
-    builtin set +aefuvxkCT
-    __sessions_opts=${__sessions_opts//[!aefuvxkCT]}
-    builtin export -n __sessions_st __sessions_busy __sessions_opts
-  fi
-}
-__sessions_names() { # lines `f NAME`, `v NAME`
+__sessions_names() { # lines `f NAME`, `v NAME`; rare, may fork
   __sessions_text=$(
-    IFS=$' \t\n'
-    { builtin compgen -A function | while builtin read -r x; do builtin printf 'f %s\n' "$x"; done
-      builtin compgen -v | while builtin read -r x; do
-        [[ $__sessions_vars == *" $x "* || " BASH_REMATCH PIPESTATUS _ LINES COLUMNS x " == *" $x "* || ${!x@a} == *x* ]] || builtin printf 'v %s\n' "$x"
-      done; } | { LC_ALL=C; n=0; while builtin read -r x; do [[ $x == ?' __sessions_'* || $x == 'f exit' ]] || (( n++ >= 500 )) || builtin printf '%s\n' "${x:0:120}"; done; } )
+    IFS=$'\n' __sessions_n=0
+    builtin set -f
+    for __sessions_head in $(builtin compgen -A function); do
+      [[ $__sessions_head == __sessions_* || $__sessions_head == exit ]] || (( __sessions_n++ >= 500 )) || builtin printf 'f %s\n' "${__sessions_head:0:120}"
+    done
+    for __sessions_head in $(builtin compgen -v); do
+      [[ $__sessions_head == __sessions_* || " $__sessions_vars BASH_REMATCH PIPESTATUS FUNCNAME _ LINES COLUMNS " == *" $__sessions_head "* || ${!__sessions_head@a} == *x* ]] ||
+        (( __sessions_n++ >= 500 )) || builtin printf 'v %s\n' "${__sessions_head:0:120}"
+    done )
   __sessions_send n "$__sessions_text"
 }
 
-__sessions_scratch=$2 __sessions_st=0 __sessions_busy= __sessions_why= __sessions_leave= __sessions_user_exit= __sessions_last= __sessions_opts= __sessions_traps= __sessions_plain=$-
+__sessions_scratch=$2 __sessions_st=0 __sessions_busy= __sessions_why= __sessions_leave= __sessions_user_exit= __sessions_last= __sessions_opts= __sessions_traps= __sessions_alias= __sessions_pwd= __sessions_plain=$-
 builtin set --
-builtin unset BASH_EXECUTION_STRING
 { builtin compgen -v; builtin printf '\0'; } 1<>"$__sessions_scratch"
 builtin mapfile -d '' -n 1 __sessions_list <"$__sessions_scratch"
 __sessions_vars=" ${__sessions_list[0]//$'\n'/ } "
@@ -158,4 +172,4 @@ builtin mapfile -d '' -n 1 __sessions_list <"$__sessions_scratch"
 __sessions_traps=${__sessions_list[0]}
 __sessions_hello 31>&4
 __sessions_state 31>&4
-builtin shopt -s expand_aliases
+builtin shopt -s expand_aliases execfail # as at a prompt

@@ -18,13 +18,13 @@ pub fn interpreter(language: Language, config: &RuntimeConfig, workspace: &Path,
     let plain = |path| Interpreter { path, virtualenv: None };
     if let Some(chosen) = config.interpreter(language) {
         let chosen = Path::new(chosen);
-        return match is_program(chosen) {
-            true if chosen.is_absolute() => Ok(plain(chosen.to_owned())),
-            _ => Err(format!(
-                "{} is no program: write the full path of a {language} into config.toml, [runtime] {language} = \"…\"",
-                shared::text::visible(&chosen.to_string_lossy())
-            )),
-        };
+        if chosen.is_absolute() && is_program(chosen) {
+            return Ok(plain(chosen.to_owned()));
+        }
+        return Err(format!(
+            "{} is no program: write the full path of a {language} into config.toml, [runtime] {language} = \"…\"",
+            shared::text::visible(&chosen.to_string_lossy())
+        ));
     }
     if language == Language::Python {
         let virtualenv = workspace.join(".venv");

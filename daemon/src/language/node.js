@@ -10,7 +10,7 @@ const MAX_VALUE = 100000, MAX_STATE = 256 << 10, MAX_NAMES = 500;
 const write = fs.writeSync, fstat = fs.fstatSync, open = fs.openSync, close = fs.closeSync;  // user code may patch fs
 const { stringify } = JSON, { inspect } = util;
 let cwd = process.cwd(), env = '', count = 0;
-let call = null;  // the one under way: { settle }
+let call = null;  // the one under way
 const imported = new Set();
 
 function writeAll(fd, data) {
@@ -83,9 +83,30 @@ function post(method, params) {
 const hidden = { job: null, taken: undefined };
 Object.defineProperty(globalThis, '__sessions', { value: hidden, configurable: true });
 const guard = new vm.Script('__sessions.job()', { filename: 'node:sessions' });
+// vm's breakOnSigint starts and stops a watchdog thread around each run, and between that and a SIGINT listener there are
+// moments where the signal kills. So the watchdog is started once, for good (two holds: giving one back clears its
+// "pending" mark). Outside a guarded run SIGINT then only sets the mark, which is looked at while a call awaits.
+const watch = (() => {
+  try {
+    const c = process.binding('contextify');
+    if (!c.startSigintWatchdog || !c.watchdogHasPendingSigint) return null;
+    c.startSigintWatchdog(), c.startSigintWatchdog();
+    return c;
+  } catch { return null; }
+})();
 function guarded(job) {  // SIGINT ends even an endless loop in here
   hidden.job = job;
   return guard.runInThisContext({ breakOnSigint: true });
+}
+function clearPending() { if (watch) { watch.stopSigintWatchdog(); watch.startSigintWatchdog(); } }
+let poll = null;
+function awaitSigint() { poll = setInterval(() => { if (watch.watchdogHasPendingSigint()) onInt(); }, 15); }
+function rearm() {  // listeners of the user, or without the watchdog our own
+  if (!watch) { if (!process.listeners('SIGINT').includes(onInt)) process.on('SIGINT', onInt); return; }
+  if (!process.listenerCount('SIGINT')) return;
+  process.removeAllListeners('SIGINT');
+  watch.stopSigintWatchdog(), watch.stopSigintWatchdog();
+  watch.startSigintWatchdog(), watch.startSigintWatchdog();
 }
 
 function valueOf(remote) {
@@ -116,7 +137,9 @@ hidden.import = (spec, options) => {
     else importer = (s) => import(/^\.{0,2}\//.test(s) ? require('url').pathToFileURL(path.resolve(importerCwd, s)).href : resolve(s));
     const resolve = (s) => { try { const p = createRequire(base).resolve(s); return path.isAbsolute(p) ? require('url').pathToFileURL(p).href : p; } catch { return s; } };
   }
-  return importer(spec, options);
+  const warn = process.emitWarning;
+  process.emitWarning = (w, t, ...more) => { if (t !== 'ExperimentalWarning' || !/vm\./.test(w)) warn.call(process, w, t, ...more); };  // the user did not choose it
+  try { return importer(spec, options); } finally { process.emitWarning = warn; }
 };
 
 // V8's REPL mode has no import() of its own: calls outside strings, comments and regular expressions go to ours.
@@ -187,7 +210,8 @@ function errorText(e) {
       if (t !== e.stack) e.stack = t;
     }
   } catch { /* frozen */ }
-  return inspect(e);
+  const shown = inspect(e);
+  return /\n +at /.test(e.stack) ? shown : shown.replace(/^\[([^]*)\]$/, '$1');
 }
 function describe(e) {
   try {
@@ -226,67 +250,71 @@ function exactJson(value) {
 }
 
 // ---- one call
-function run(op, code, stdin) {
-  const me = call = { settle: null };
-  const name = `call-${++count}`;
-  let done = false;
-  me.settle = (kind, v) => {
-    if (done) return;
-    done = true;
-    let extra = '', exit = 0;
-    if (kind === 'value') {
-      try {
-        guarded(() => {
-          if (v === undefined && op !== 'v') return;
-          const shown = inspect(v);
-          extra = `,"value":${quote(shown.slice(0, MAX_VALUE))}`;
-          if (shown.length > MAX_VALUE) extra += ',"value_truncated":true';
-          if (op === 'v') { const j = exactJson(v); if (j !== undefined) extra += `,"json":${j}`; }
-        });
-      } catch (e) { [kind, v] = interruptedBy(e) ? ['interrupted'] : ['error', e]; }
-    }
-    if (kind === 'error') {
-      exit = 1;
-      complain(v);
-      const d = describe(v);
-      extra = `,"error":{"type":${quote(d.type)},"message":${quote(d.message.slice(0, MAX_VALUE))}}`;
-    } else if (kind === 'interrupted') { exit = 130; extra = ',"interrupted":true'; }
-    finish(exit, extra, stdin);
-  };
-  try {
-    if (stdin) reopen(0, stdin);
-    freshStdin();
-    code = redirectImports(code);
-    if (op === 'v') code = `(${code}\n)`;
-    else if (/^\s*\{/.test(code) && isExpression(code)) code = `(${code}\n)`;
-    const params = { expression: `${code}\n//# sourceURL=${name}`, replMode: true, userGesture: false };
-    guarded(() => {
-      session.post('Runtime.evaluate', params, (err, res) => {
-        if (err) return me.settle('error', new Error(err.message));
-        if (res.exceptionDetails) {
-          const ex = res.exceptionDetails.exception;
-          me.settle('error', ex ? valueOf(ex) : new Error(res.exceptionDetails.text));
-        } else me.settle('value', valueOf(res.result));
-      });
-      process._tickCallback();  // what follows a first await that is ready runs under the guard, too
-    });
-  } catch (e) {
-    if (interruptedBy(e)) me.settle('interrupted');
-    else me.settle('error', e);
-  }
-}
 const interruptedBy = (e) => e && e.code === 'ERR_SCRIPT_EXECUTION_INTERRUPTED';
 function isExpression(code) {  // {a: 1} alone is meant as an object, as in the REPL
   try { new vm.Script(`(${code}\n)`); return true; } catch { return false; }
 }
 
-function finish(exit, extra) {
+function run(op, code, stdin) {
+  const name = `call-${++count}`;
+  let done = false, inside = true, early = null;
+  const settle = (kind, v) => {
+    if (done) return;
+    if (inside) { early ||= [kind, v]; return; }  // the guard has taken our SIGINT listener away: not in there
+    done = true;
+    finish(op, kind, v);
+  };
+  call = { settle };
+  clearPending();
+  try {
+    if (stdin) reopen(0, stdin);
+    freshStdin();
+    code = redirectImports(code);
+    if (op === 'v' || (/^\s*\{/.test(code) && isExpression(code))) code = `(${code}\n)`;
+    guarded(() => {
+      session.post('Runtime.evaluate', { expression: `${code}\n//# sourceURL=${name}`, replMode: true }, (err, res) => {
+        if (err) return settle('error', new Error(err.message));
+        const d = res.exceptionDetails;
+        if (!d) return settle('value', valueOf(res.result));
+        const e = d.exception ? valueOf(d.exception) : new Error(d.text);
+        if (util.types.isNativeError(e) && e.name === 'SyntaxError' && !/\n +at .*call-/.test(e.stack))
+          try { e.stack = `${e.name}: ${e.message}\n    at ${name}:${d.lineNumber + 1}:${d.columnNumber + 1}`; } catch { /* frozen */ }
+        settle('error', e);
+      });
+      process._tickCallback();  // what follows an await that is ready runs under the guard, too
+    });
+  } catch (e) { early = interruptedBy(e) ? ['interrupted'] : ['error', e]; }
+  inside = false;
+  if (early) settle(...early);
+  else if (watch) awaitSigint();
+}
+
+function finish(op, kind, v) {
+  let extra = '', exit = 0;
+  if (kind === 'value' && (v !== undefined || op === 'v')) {
+    const show = () => {
+      const shown = inspect(v, { maxStringLength: MAX_VALUE + 1 });
+      extra = `,"value":${quote(shown.slice(0, MAX_VALUE))}`;
+      if (shown.length > MAX_VALUE) extra += ',"value_truncated":true';
+      if (op === 'v') { const j = exactJson(v); if (j !== undefined) extra += `,"json":${j}`; }
+    };
+    try {
+      if (v !== null && (typeof v === 'object' || typeof v === 'function')) guarded(show); else show();
+    } catch (e) { [kind, v] = interruptedBy(e) ? ['interrupted'] : ['error', e]; }
+  }
+  if (kind === 'error') {
+    exit = 1;
+    complain(v);
+    const d = describe(v);
+    extra = `,"error":{"type":${quote(d.type)},"message":${quote(d.message.slice(0, MAX_VALUE))}}`;
+  } else if (kind === 'interrupted') { exit = 130; extra = ',"interrupted":true'; }
   call = null;
+  if (poll) { clearInterval(poll); poll = null; }
   restoreStreams();
-  if (!process.listeners('SIGINT').includes(onInt)) process.on('SIGINT', onInt);
+  rearm();
   send('r', `{"exit":${exit},"cwd":${quote(cwdNow())}${extra}}`);
   sendState();
-  setImmediate(next);
+  if (inbox.length) setImmediate(next);
 }
 function sendState() {
   const now = quote2env();
@@ -305,7 +333,7 @@ function names() {
   send('n', `{"names":[${cut(found)}],"imports":[${cut(imported)}]}`);
 }
 
-function onInt() { if (call && call.settle) call.settle('interrupted'); }
+function onInt() { if (call) call.settle('interrupted'); }
 
 // ---- calls in
 let inbox = Buffer.alloc(0);
@@ -313,13 +341,14 @@ function next() {
   if (call || inbox.length < 18) return;
   const size = Number(inbox.toString('latin1', 2, 12)), pathSize = Number(inbox.toString('latin1', 13, 17));
   if (inbox.length < 18 + pathSize + size) return;
-  const op = String.fromCharCode(inbox[0]);
+  let op = String.fromCharCode(inbox[0]);
+  if (op === 'a') op = 'x';
   const stdin = inbox.toString('utf8', 18, 18 + pathSize), code = inbox.toString('utf8', 18 + pathSize, 18 + pathSize + size);
   inbox = inbox.subarray(18 + pathSize + size);
-  if (op === 'n') { names(); setImmediate(next); } else run(op, code, stdin);
+  if (op === 'n') { names(); if (inbox.length) setImmediate(next); } else run(op, code, stdin);
 }
 
-process.on('SIGINT', onInt);
+if (!watch) rearm();
 process.on('uncaughtException', complain);
 process.on('unhandledRejection', complain);
 setStreams();

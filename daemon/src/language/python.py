@@ -123,11 +123,11 @@ def restore_streams(own_stdin):
     """Whatever the code did to 0, 1, 2 and sys.std*: as at the start again, all output written."""
     global streams
     sin, out, err = streams
-    for s in {id(s): s for s in (sys.stdout, sys.stderr, out, err)}.values():
+    for s in {id(s): s for s in (getattr(sys, "stdout", None), getattr(sys, "stderr", None), out, err)}.values():
         flush(s)
     for fd in (0, 1, 2):
         dup2(KEEP[fd], fd)
-    if own_stdin or sys.stdin is not sin or sin.closed:
+    if own_stdin or getattr(sys, "stdin", None) is not sin or sin.closed:
         sin = new_stream(0)
     # A flush that failed on a closed descriptor kept its text: it goes out now.
     if not flush(out):
@@ -233,7 +233,7 @@ def execute(op, source, name):
         future_flags |= code.co_flags & ANNOTATIONS
     if last is not None:
         # Both parts are compiled before either runs: an error in the last line must not come late.
-        expr = type(EXPRESSION)(last.value)
+        expr = EXPRESSION(last.value)
         expr = compile(expr, name, "eval", TOP_AWAIT | future_flags, True)
     if body:
         run(code)
@@ -243,7 +243,7 @@ def execute(op, source, name):
     return value is not None, value
 
 
-EXPRESSION = compile("0", "", "eval", ONLY_AST)
+EXPRESSION = type(compile("0", "", "eval", ONLY_AST))  # ast.Expression without importing ast
 
 
 def as_json(value):
@@ -302,8 +302,6 @@ def report(e):
 
 def message(e):
     try:
-        if isinstance(e, SyntaxError) and e.msg:
-            return str(e)
         return str(e)
     except BaseException:
         return "<unprintable>"
@@ -391,7 +389,7 @@ def after(code, result, stdin):
 def names():
     found, mods = [], set(m for m in imported if m in sys.modules)
     for k, v in list(MAIN.__dict__.items()):
-        if type(v) is type(sys):
+        if type(v) is type(sys) and k != "__builtins__":
             top = v.__name__.split(".")[0]
             mods.add(top)
             if k == top:
@@ -430,7 +428,7 @@ def main():
         if op == b"n":
             names()
         else:
-            code, result = call(op, source.decode("utf-8", "surrogateescape"), stdin)
+            code, result = call(b"x" if op == b"a" else op, source.decode("utf-8", "surrogateescape"), stdin)
             after(code, result, bool(stdin))
     try:
         atexit._run_exitfuncs()

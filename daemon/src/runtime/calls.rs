@@ -101,6 +101,10 @@ impl Interpreter {
         }
     }
 
+    pub fn wait(&mut self, calling: Calling) {
+        self.waiting.push_back(calling);
+    }
+
     pub fn next_deadline(&self) -> Option<Instant> {
         self.current.as_ref()?.interrupt_at
     }
@@ -132,7 +136,7 @@ impl Runtime {
     pub(super) async fn accept(&mut self, calling: Calling) {
         self.facts.happened_now();
         let Some(interpreter) = &mut self.interpreter else { return };
-        interpreter.waiting.push_back(calling);
+        interpreter.wait(calling);
         self.call_next().await;
     }
 
@@ -204,7 +208,7 @@ impl Runtime {
         self.interpreter.as_mut()?.current.as_mut()
     }
 
-    fn call_began(&mut self, id: ExecId, start: Offset, code: &str) {
+    pub(super) fn call_began(&mut self, id: ExecId, start: Offset, code: &str) {
         let Some(interpreter) = &mut self.interpreter else { return };
         if interpreter.current.as_ref().is_none_or(|current| current.calling.live.id != id) {
             // sent by an earlier daemon
@@ -225,6 +229,10 @@ impl Runtime {
     }
 
     async fn call_ended(&mut self, id: ExecId, took: u64, said: &[u8], end: Offset) {
+        if self.current().is_none_or(|current| current.calling.live.id != id) {
+            // its beginning has been dropped from the recording
+            self.call_began(id, 0, "");
+        }
         let Some(interpreter) = &mut self.interpreter else { return };
         let language = interpreter.language;
         let Some(current) = interpreter.current.take_if(|current| current.calling.live.id == id) else { return };
@@ -340,7 +348,7 @@ impl Runtime {
     }
 
     /// The interpreter is gone: its call ends with it, those behind it get another.
-    pub(super) async fn calls_end(&mut self, end: &End) {
+    pub(super) fn calls_end(&mut self, end: &End) {
         let Some(mut interpreter) = self.interpreter.take() else { return };
         let _ = std::fs::remove_file(self.context.paths.scratch(self.id));
         if let Some(current) = interpreter.current.take() {

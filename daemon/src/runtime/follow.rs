@@ -3,7 +3,7 @@
 use serde_json::json;
 use shared::event::Author;
 use shared::exec::Stream;
-use shared::id::Offset;
+use shared::id::{ExecId, Offset};
 use shared::message::{Code, Failure};
 use shared::runtime::LostReason;
 use shared::screen::{Event, Located, Size, answer};
@@ -51,8 +51,12 @@ enum Turn {
 }
 
 impl Runtime {
-    pub(super) async fn run(mut self, answered: Offset) {
-        self.resume_from(answered).await;
+    pub(super) async fn run(mut self, answered: Offset, running: Option<(ExecId, Offset)>) {
+        if self.interpreter.is_some() {
+            self.resume_calls(answered, running).await;
+        } else {
+            self.resume_from(answered).await;
+        }
         let end = self.follow().await;
         self.finish(end).await;
     }
@@ -68,13 +72,23 @@ impl Runtime {
             self.ordered_size = self.size;
         }
         self.consumed = self.picture.offset();
-        if self.interpreter.is_some() {
-            // the picture may be further: results are read from where they are not stored yet
-            self.consumed = answered;
-        }
         self.reader.seek(self.consumed);
         if self.end > 0 {
             self.consume(self.end).await;
+        }
+        self.rest_soon();
+    }
+
+    /// Results up to `settled` are stored: what came after is read, what was never sent is sent.
+    async fn resume_calls(&mut self, settled: Offset, running: Option<(ExecId, Offset)>) {
+        self.consumed = settled;
+        self.reader.seek(settled);
+        if self.end > 0 {
+            self.consume(self.end).await;
+        }
+        if let Some((id, start)) = running {
+            // its beginning may have been dropped from the recording
+            self.call_began(id, start, "");
         }
         self.go_on_with_open().await;
         self.rest_soon();
@@ -574,8 +588,8 @@ impl Runtime {
         self.asks.close();
         while let Ok(ask) = self.asks.try_recv() {
             // calls that came too late wait for another runtime; whoever asked anything else hears that it is over
-            if let Ask::Call(calling) = ask {
-                self.accept(calling).await;
+            if let (Ask::Call(calling), Some(interpreter)) = (ask, &mut self.interpreter) {
+                interpreter.wait(calling);
             }
         }
         let language = self.interpreter.as_ref().map(|interpreter| interpreter.language);
@@ -599,7 +613,7 @@ impl Runtime {
         self.context.registry.remove(self.id);
         if language.is_some() {
             // after its end is stored, so that another can be started
-            self.calls_end(&end).await;
+            self.calls_end(&end);
         }
         self.dismiss(ended.push()).await;
         for typed in std::mem::take(&mut self.input) {

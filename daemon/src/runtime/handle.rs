@@ -61,7 +61,7 @@ impl Facts {
         facts
     }
 
-    pub(super) fn happened_now(&self) {
+    pub fn happened_now(&self) {
         self.last_activity.store(jiff::Timestamp::now().as_microsecond(), Ordering::Relaxed);
         self.last_steady.store(self.clock.now(), Ordering::Relaxed);
     }

@@ -1,15 +1,19 @@
 //! Calls to interpreters: where they go, accepted, finished, found again. One transaction each, with the event that tells of it.
 
+use std::sync::Arc;
+
 use rusqlite::{Connection, OptionalExtension, Row, params};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use shared::event::Author;
 use shared::exec::{HistoryEntry, Language, PerStream, Place, Stage, Verb};
 use shared::id::{ExecId, LeaseId, Offset, RuntimeId, SessionId, ThreadId};
+use shared::message::Failure;
 use shared::name;
 use shared::runtime::{Launch, RuntimeState};
 use shared::screen::Size;
 use shared::session::Status;
+use tokio::sync::oneshot;
 
 use super::launch::DEFAULT_SIZE;
 use super::thread::find;
@@ -24,7 +28,6 @@ const CODE_IN_EVENT: usize = 200;
 pub const RUNTIME_MODE: &str = "runtime";
 
 /// A call that is to be accepted.
-#[derive(Clone)]
 pub struct AskedExec {
     pub id: ExecId,
     pub place: Place,
@@ -34,10 +37,13 @@ pub struct AskedExec {
     pub stdin: Option<String>,
     pub timeout_ms: Option<u64>,
     pub author: Author,
-    /// Calls that may be open at once.
+    /// Calls that may be open at once, and how many are.
     pub max_open: u32,
-    /// For a session that has to be opened.
-    pub new: Box<New>,
+    pub open: Box<dyn Fn(RuntimeId) -> u64 + Send + Sync>,
+    /// A session that has to be opened.
+    pub new: Box<dyn Fn() -> New + Send + Sync>,
+    /// Whether a folder can be worked in; a sentence if not.
+    pub check_folder: fn(&str) -> std::result::Result<(), Failure>,
 }
 
 /// Where a call goes.
@@ -148,9 +154,21 @@ pub struct Remembered {
 }
 
 impl StoreHandle {
-    /// Accepts a call if its runtime is there; otherwise says what a new one is to be started with.
-    pub async fn begin_exec(&self, asked: AskedExec) -> Result<(Begun, Adopted)> {
-        self.write(Durability::Process, move |change| change.begin_exec(&asked)).await
+    /// Accepts a call if its runtime is there; otherwise says what a new one is to be started with. Where it goes is told
+    /// as soon as it is certain: the holder records a call before it is carried out, so it need not wait for the commit.
+    pub async fn begin_exec(
+        &self,
+        asked: Arc<AskedExec>,
+        ready: oneshot::Sender<(RuntimeId, SessionId, String)>,
+    ) -> Result<(Begun, Adopted)> {
+        self.write(Durability::Process, move |change| {
+            let (begun, adopted) = change.begin_exec(&asked)?;
+            if let Begun::On { runtime, session, name } = &begun {
+                let _ = ready.send((*runtime, *session, name.clone()));
+            }
+            Ok((begun, adopted))
+        })
+        .await
     }
 
     /// A runtime is about to be started for a terminal that has none; `false` if it has one by now.
@@ -226,10 +244,14 @@ impl StoreHandle {
     pub async fn open_execs(&self, runtime: RuntimeId) -> Result<(Vec<StoredExec>, Offset)> {
         self.read(move |connection| {
             let key = runtime.to_string();
+            // its sessions are those of its thread: they have the index
+            let of_runtime = "execs.session_id IN (SELECT id FROM sessions WHERE thread_id = (SELECT thread_id FROM sessions
+                WHERE id = (SELECT session_id FROM runtimes WHERE id = ?1))) AND runtime_id = ?1";
             let settled: Option<i64> = connection
-                .prepare_cached("SELECT max(end_offset) FROM execs WHERE runtime_id = ?1")?
+                .prepare_cached(&format!("SELECT max(end_offset) FROM execs WHERE {of_runtime}"))?
                 .query_row([&key], |row| row.get(0))?;
-            let mut statement = connection.prepare_cached(&format!("{SELECT} WHERE runtime_id = ?1 AND stage = 'open' ORDER BY number"))?;
+            let mut statement =
+                connection.prepare_cached(&format!("{SELECT} WHERE {of_runtime} AND stage = 'open' ORDER BY asked_at, execs.id"))?;
             let mut rows = statement.query([&key])?;
             let mut open = Vec::new();
             while let Some(row) = rows.next()? {
@@ -251,7 +273,7 @@ impl StoreHandle {
             let mut statement = connection.prepare_cached(
                 "SELECT id, code, verb, language, stage, exit_code, took, coalesce(started_at, asked_at), author, session_id FROM execs
                  WHERE session_id IN (SELECT id FROM sessions WHERE thread_id = (SELECT thread_id FROM sessions WHERE id = ?1))
-                 AND (?2 IS NULL OR language = ?2) ORDER BY number DESC LIMIT ?3",
+                 AND (?2 IS NULL OR language = ?2) ORDER BY asked_at DESC, id DESC LIMIT ?3",
             )?;
             let mut rows = statement.query(params![session.to_string(), language.map(Language::as_str), limit])?;
             let mut entries = Vec::new();
@@ -334,10 +356,11 @@ impl StoreHandle {
         .await
     }
 
-    /// Decides that one runtime is to end; `false` if it has ended or somebody decided so before.
+    /// Decides that one runtime is to end; `false` if it has ended, somebody decided so before, or it has been called.
     pub async fn end_interpreter(&self, runtime: RuntimeId, reason: &'static str) -> Result<bool> {
         self.write(Durability::Power, move |change| {
-            let sql = "UPDATE runtimes SET ending = ?2 WHERE id = ?1 AND is_live AND ending IS NULL";
+            let sql = "UPDATE runtimes SET ending = ?2 WHERE id = ?1 AND is_live AND ending IS NULL
+                AND NOT EXISTS (SELECT 1 FROM execs WHERE runtime_id = ?1 AND stage = 'open')";
             Ok(change.execute(sql, params![runtime.to_string(), reason])? > 0)
         })
         .await
@@ -475,8 +498,8 @@ impl Change<'_> {
             return Ok((Begun::Absent(Box::new(self.absent(&found, kind)?)), adopted));
         };
         let id = runtime.to_string();
-        let open: u32 = self.query_row("SELECT count(*) FROM execs WHERE runtime_id = ?1 AND stage = 'open'", [&id], |row| row.get(0))?;
-        if open > asked.max_open {
+        let open = (asked.open)(runtime);
+        if open > u64::from(asked.max_open) {
             return Err(Error::Refused(format!(
                 "{} calls wait for the {kind} of {} already: wait for some of them, or use another session",
                 open - 1,
@@ -541,10 +564,11 @@ impl Change<'_> {
                 }
                 Status::Completed | Status::Failed | Status::Timeout => {}
             }
-            let new = New { name: Some(found.name), here: found.workspace, ..(*asked.new).clone() };
+            let new = New { name: Some(found.name), here: found.workspace, ..(asked.new)() };
             return self.open_for(new, asked);
         }
         let Place::Workspace(folder) = &asked.place else { return Err(Error::Gone) };
+        (asked.check_folder)(folder).map_err(Error::Refusal)?;
         let name = {
             let mut taken = self.sql.prepare_cached("SELECT EXISTS (SELECT 1 FROM threads WHERE name = ?1)")?;
             name::generate(&format!("{folder}-runtime"), |name| taken.query_row([name], |row| row.get(0)).unwrap_or(false))
@@ -552,7 +576,7 @@ impl Change<'_> {
         // a place whose sessions have all been cleaned up keeps its name
         let kept: Option<String> =
             self.query_row("SELECT name FROM threads WHERE workspace = ?1 AND is_place", [folder], |row| row.get(0)).optional()?;
-        let new = New { name: Some(kept.unwrap_or(name)), here: folder.clone(), ..(*asked.new).clone() };
+        let new = New { name: Some(kept.unwrap_or(name)), here: folder.clone(), ..(asked.new)() };
         let (found, adopted) = self.open_for(new, asked)?;
         self.execute("UPDATE threads SET is_place = 1 WHERE id = ?1", [found.thread.to_string()])?;
         Ok((found, adopted))
@@ -609,11 +633,11 @@ impl Change<'_> {
 
     fn finish_exec(&mut self, id: ExecId, finished: &Finished) -> Result<()> {
         let now = micros(jiff::Timestamp::now());
-        let row: Option<(String, String, String)> = self
+        let row: Option<(String, String, String, String)> = self
             .query_row(
                 "UPDATE execs SET stage = ?2, exit_code = ?3, took = ?4, start_offset = ?5, end_offset = ?6, stdout_bytes = ?7,
                     stderr_bytes = ?8, outcome = ?9, started_at = ?10, stdin = NULL
-                 WHERE id = ?1 AND stage = 'open' RETURNING session_id, runtime_id, language",
+                 WHERE id = ?1 AND stage = 'open' RETURNING session_id, runtime_id, language, author",
                 params![
                     id.to_string(),
                     stage_word(finished.stage),
@@ -626,10 +650,10 @@ impl Change<'_> {
                     stored(&finished.outcome)?,
                     now - finished.took as i64
                 ],
-                |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)),
+                |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?)),
             )
             .optional()?;
-        let Some((session, runtime, language)) = row else { return Ok(()) };
+        let Some((session, runtime, language, author)) = row else { return Ok(()) };
         if finished.stage == Stage::Finished {
             self.execute(
                 "UPDATE terminals SET state_version = state_version + 1, cwd = coalesce(?1, cwd)
@@ -638,7 +662,6 @@ impl Change<'_> {
             )?;
         }
         let session = SessionId::parse(&session).ok_or_else(|| broken("session id", &session))?;
-        self.execute("UPDATE sessions SET idle_since = ?1 WHERE id = ?2", params![self.clock.now(), session.to_string()])?;
         let mut data =
             json!({"exec": id, "language": language, "exitCode": finished.exit_code, "durationMs": finished.took as f64 / 1000.0});
         if finished.stage != Stage::Finished {
@@ -647,7 +670,8 @@ impl Change<'_> {
         if let Some(error) = &finished.outcome.error {
             data["error"] = json!(beginning(error));
         }
-        self.tell(Fact::new(session, Author::Daemon, "exec_finished", data))
+        // whoever called was active until now
+        self.tell(Fact::new(session, Author::parse(&author).unwrap_or(Author::Daemon), "exec_finished", data))
     }
 }
 

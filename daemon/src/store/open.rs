@@ -47,6 +47,8 @@ fn try_open(path: &Path) -> Result<Connection> {
         OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE | OpenFlags::SQLITE_OPEN_NO_MUTEX,
     )?;
     connection.set_prepared_statement_cache_capacity(READY_STATEMENTS);
+    // plans that do not look at values: otherwise partial indexes make SQLite plan the same statement anew for every value
+    connection.set_db_config(rusqlite::config::DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
     connection.busy_timeout(std::time::Duration::from_secs(5))?;
     connection.execute_batch(
         "PRAGMA journal_mode = WAL;

@@ -297,7 +297,7 @@ async fn follow(paths: &Paths, id: ExecId, first: Request, follow: Follow) -> Re
         match outcome {
             // it never got there
             Some(Err(failure)) if failure.code == Code::NotFound && tries > 0 && matches!(first, Request::Exec(_)) => {
-                request = first.clone()
+                request = first.clone();
             }
             Some(outcome) => return outcome,
             None if tries < 20 => {
@@ -352,8 +352,9 @@ fn write_all(out: &mut impl Write, bytes: &[u8]) -> std::io::Result<()> {
 
 /// What is to be said beside the output: the value of an expression, and whatever is out of the ordinary.
 fn say(result: &ExecResult, verb: Verb) -> Result<(), Failure> {
-    let shows_value = verb == Verb::Eval && !(result.language == Language::Bash) || rustix::termios::isatty(rustix::stdio::stdout());
-    if let Some(value) = result.value.as_ref().filter(|_| shows_value && result.language != Language::Bash) {
+    // a bash's value is what it printed
+    let shows_value = result.language != Language::Bash && (verb == Verb::Eval || rustix::termios::isatty(rustix::stdio::stdout()));
+    if let Some(value) = result.value.as_ref().filter(|_| shows_value) {
         print(&format!("{value}\n"))?;
     }
     if result.running || result.timed_out || result.interrupted || result.ended || result.exit_code.is_none() {

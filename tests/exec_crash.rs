@@ -1,0 +1,220 @@
+//! Calls to interpreters when things die: the daemon, the holder, the interpreter, all of them; and when there is too much of something.
+
+use rustix::process::Signal;
+use serde_json::{Value, json};
+
+use crate::support::wire::Wire;
+use crate::support::{Root, process, wait_for, wait_until};
+
+/// Starts a call that says it has begun, and ends when the file `go` is there.
+fn begin(root: &Root, after: &str) -> String {
+    let code = format!("echo begun; touch begun; while [ ! -e go ]; do sleep 0.02; done; {after}");
+    let id = root.run(&["exec", "--detach", &code]).ok().trim().to_owned();
+    wait_until("the call to begin", || root.work().join("begun").exists());
+    id
+}
+
+fn go(root: &Root) {
+    std::fs::write(root.work().join("go"), "").expect("writes");
+}
+
+fn result(root: &Root, id: &str) -> Value {
+    let output = root.run(&["result", id, "--wait", "--json"]);
+    serde_json::from_str(&output.stdout).unwrap_or_else(|error| panic!("{error}: {output:?}"))
+}
+
+fn runtime_of(root: &Root, language: &str) -> Value {
+    let states = root.json(&["state", "-l", language, "--json"]);
+    states["runtimes"][0].clone()
+}
+
+/// The holder of this folder's only runtime.
+fn holder(root: &Root) -> u32 {
+    let name = root.json(&["state", "--json"])["name"].as_str().expect("a name").to_owned();
+    let layers = root.json(&["show", &name, "--json"]);
+    layers["runtimes"][0]["holder_pid"].as_u64().expect("a holder") as u32
+}
+
+#[test]
+fn promise_5_the_result_of_a_call_that_ended_while_the_daemon_was_dead_is_there_afterwards() {
+    let root = Root::new();
+    root.run(&["exec", "export KEPT=1; variable=2"]).ok();
+    let id = begin(&root, "echo out; echo err >&2; (exit 7)");
+    root.kill_daemon();
+    go(&root);
+    wait_until("the call to end", || root.recordings_contain("\"exit\":7"));
+    assert!(root.daemons().is_empty(), "nobody has started another daemon yet");
+    let result = result(&root, &id);
+    assert_eq!(
+        (result["exitCode"].as_i64(), result["stdout"].as_str(), result["stderr"].as_str()),
+        (Some(7), Some("begun\nout\n"), Some("err\n"))
+    );
+    assert_eq!(root.run(&["exec", "echo $KEPT $variable"]).ok(), "1 2\n", "the interpreter is the same");
+}
+
+#[test]
+fn promise_5_a_call_goes_on_under_the_next_daemon_and_answers_its_first_client() {
+    let root = Root::new();
+    root.run(&["exec", "true"]).ok();
+    let mut client =
+        root.command(&["exec", "for n in 1 2 3; do echo $n; done; touch begun; while [ ! -e go ]; do sleep 0.02; done; echo 4; (exit 5)"]);
+    let client = std::thread::spawn(move || client.output().expect("runs"));
+    wait_until("the call to begin", || root.work().join("begun").exists());
+    for _ in 0..3 {
+        root.kill_daemon();
+        root.run(&["ls"]).ok();
+    }
+    go(&root);
+    let output = client.join().expect("ends");
+    assert_eq!(String::from_utf8_lossy(&output.stdout), "1\n2\n3\n4\n", "each line once");
+    assert_eq!(output.status.code(), Some(5));
+}
+
+#[test]
+fn promise_10_calls_that_waited_when_the_daemon_died_are_carried_out_in_order() {
+    let root = Root::new();
+    root.run(&["exec", "true"]).ok();
+    let first = begin(&root, "echo 0 >> order");
+    let others: Vec<String> =
+        (1..=5).map(|number| root.run(&["exec", "--detach", &format!("echo {number} >> order")]).ok().trim().to_owned()).collect();
+    root.kill_daemon();
+    root.run(&["ls"]).ok();
+    go(&root);
+    for id in [&first].into_iter().chain(&others) {
+        assert_eq!(result(&root, id)["exitCode"], 0, "{id}");
+    }
+    assert_eq!(std::fs::read_to_string(root.work().join("order")).expect("reads"), "0\n1\n2\n3\n4\n5\n");
+}
+
+#[test]
+fn an_interpreter_that_is_killed_in_mid_call_says_so_and_the_next_call_has_its_state() {
+    let root = Root::new();
+    for (language, export, look) in [
+        ("bash", "export CALLED=yes; cd /", "echo $CALLED; pwd"),
+        ("python", "import os; os.environ['CALLED'] = 'yes'; os.chdir('/')", "import os; print(os.environ['CALLED']); print(os.getcwd())"),
+        ("node", "process.env.CALLED = 'yes'; process.chdir('/')", "console.log(process.env.CALLED); console.log(process.cwd())"),
+    ] {
+        root.run(&["exec", "-l", language, export]).ok();
+        let pid = runtime_of(&root, language)["pid"].as_u64().expect("a pid") as u32;
+        let endless = if language == "bash" { "while :; do sleep 0.05; done" } else { "while (1): pass" };
+        let endless = if language == "node" { "while (true) {}" } else { endless };
+        let id = root.run(&["exec", "--detach", "-l", language, endless]).ok().trim().to_owned();
+        wait_until("it runs", || runtime_of(&root, language)["busy"] == true);
+        process::signal(pid, Signal::KILL);
+        let killed = result(&root, &id);
+        assert_eq!((killed["exitCode"].as_i64(), killed["ended"].as_bool()), (Some(137), Some(true)), "{language}: {killed}");
+        assert!(killed["error"].as_str().expect("an error").contains("killed"), "{killed}");
+        let output = root.run(&["exec", "-l", language, "--json", look]);
+        let next: Value = serde_json::from_str(&output.stdout).unwrap_or_else(|_| panic!("{output:?}"));
+        assert_eq!((next["stdout"].as_str(), next["restarted"].as_bool()), (Some("yes\n/\n"), Some(true)), "{language}: {next}");
+        assert!(next["note"].as_str().expect("a note").contains("variables are gone"), "{next}");
+    }
+}
+
+#[test]
+fn a_holder_that_is_killed_takes_its_call_with_it_and_nothing_else() {
+    let root = Root::new();
+    root.run(&["exec", "export A=1; cd /"]).ok();
+    root.run(&["exec", "sleep 1000 &"]).ok();
+    root.run(&["exec", "--timeout", "30s", "cd - >/dev/null"]).ok();
+    let id = begin(&root, "true");
+    process::signal(holder(&root), Signal::KILL);
+    let lost = result(&root, &id);
+    assert_eq!((lost["success"].as_bool(), lost["exitCode"].as_i64()), (Some(false), None), "{lost}");
+    assert!(lost["error"].as_str().expect("an error").contains("holder was killed"), "{lost}");
+    let next = root.json(&["exec", "--json", "echo $A"]);
+    assert_eq!((next["stdout"].as_str(), next["restarted"].as_bool()), (Some("1\n"), Some(true)), "{next}");
+}
+
+#[test]
+fn promise_10_after_kill_9_of_everything_what_was_answered_is_there_and_the_rest_is_lost_and_says_so() {
+    let root = Root::new();
+    root.run(&["exec", "export A=1; cd /"]).ok();
+    let done = root.json(&["exec", "--json", "echo done"])["execId"].as_str().expect("an id").to_owned();
+    root.run(&["exec", "cd - >/dev/null"]).ok();
+    let open = begin(&root, "true");
+    let waiting = root.run(&["exec", "--detach", "echo never"]).ok().trim().to_owned();
+    let holder = holder(&root);
+    root.kill_daemon();
+    process::signal(holder, Signal::KILL);
+    wait_until("the holder to be gone", || !process::is_alive(holder));
+    assert_eq!(result(&root, &done)["stdout"], "done\n");
+    for id in [&open, &waiting] {
+        let lost = result(&root, id);
+        assert_eq!(lost["success"], false, "{lost}");
+        assert!(lost["error"].is_string(), "{lost}");
+    }
+    assert_eq!(root.run(&["exec", "echo $A"]).ok(), "1\n");
+}
+
+#[test]
+fn two_hundred_calls_at_once_are_all_answered_in_order() {
+    let root = Root::new();
+    root.run(&["exec", "n=0"]).ok();
+    let workspace = root.work().to_str().expect("Unicode").to_owned();
+    let mut clients: Vec<Wire> = (0..4).map(|_| Wire::greeted(&root.socket())).collect();
+    for number in 0..200u64 {
+        let client = &mut clients[(number % 4) as usize];
+        client.say(&json!({"id": number + 1, "request": "exec", "workspace": workspace, "code": "n=$((n+1)); echo $n"}));
+    }
+    let mut seen: Vec<u64> = Vec::new();
+    for client in &mut clients {
+        let mut last = 0;
+        for _ in 0..50 {
+            let answer = client.line().expect("an answer");
+            let number: u64 = answer["ok"]["stdout"].as_str().unwrap_or_else(|| panic!("{answer}")).trim().parse().expect("a number");
+            assert!(number > last, "the calls of one client are carried out in their order");
+            last = number;
+            seen.push(number);
+        }
+    }
+    seen.sort_unstable();
+    assert_eq!(seen, (1..=200).collect::<Vec<u64>>(), "each once");
+}
+
+#[test]
+fn a_full_queue_refuses_with_a_sentence_and_loses_nothing() {
+    let root = Root::new();
+    root.config("[runtime]\nmax_queue = 2\n");
+    root.run(&["exec", "true"]).ok();
+    let first = begin(&root, "true");
+    let waiting: Vec<String> = (0..2).map(|_| root.run(&["exec", "--detach", "true"]).ok().trim().to_owned()).collect();
+    let refusal = root.run(&["exec", "true"]).refused(125);
+    assert!(refusal.contains("2 calls wait"), "{refusal}");
+    assert_eq!(root.run(&["exec", "-l", "python", "print(1)"]).ok(), "1\n", "another runtime is free");
+    go(&root);
+    for id in [&first].into_iter().chain(&waiting) {
+        assert_eq!(result(&root, id)["success"], true);
+    }
+}
+
+#[test]
+fn processes_of_a_runtime_are_bounded() {
+    let root = Root::new();
+    root.config("[runtime]\nmax_processes = 60\n");
+    let result =
+        root.json(&["exec", "--json", "for n in $(seq 200); do sleep 1000 & done 2>/dev/null; jobs -p | wc -l; kill $(jobs -p); wait"]);
+    let count: u32 = result["stdout"].as_str().expect("text").trim().parse().unwrap_or_else(|_| panic!("{result}"));
+    assert!((1..=60).contains(&count), "{count} of 200 could be started");
+    // it is not broken by that
+    assert_eq!(root.run(&["exec", "echo fine"]).ok(), "fine\n");
+}
+
+#[test]
+fn a_client_that_dies_changes_nothing() {
+    let root = Root::new();
+    root.run(&["exec", "true"]).ok();
+    let mut client =
+        root.command(&["exec", "echo $BASHPID > begun; while [ ! -e go ]; do sleep 0.02; done; echo done > done"]).spawn().expect("starts");
+    wait_until("the call to begin", || root.work().join("begun").exists());
+    client.kill().expect("killed");
+    client.wait().expect("reaped");
+    go(&root);
+    wait_until("the call to end", || root.work().join("done").exists());
+    let last = wait_for("its result", || {
+        let history = root.json(&["history", "--json"]);
+        let last = history.as_array().and_then(|all| all.last().cloned()).expect("a call");
+        (last["stage"] == "finished").then_some(last)
+    });
+    assert_eq!(last["exitCode"], 0);
+}
