@@ -46,7 +46,8 @@ const GRACE: Duration = Duration::from_millis(500);
 /// Serves one client until it closes our standard input.
 pub async fn serve(paths: &Paths) -> Result<(), Failure> {
     if rustix::termios::isatty(rustix::stdio::stdin()) {
-        eprintln!("This speaks the Model Context Protocol with an agent, not with a person: see `sessions-tui mcp --help`. ctrl-d leaves.");
+        eprintln!("This speaks the Model Context Protocol with an agent, not with a person.");
+        eprintln!("See `sessions-tui mcp --help`; ctrl-d leaves.");
     }
     let (reader, writer, gone) = stdio::open();
     let server = Server::new(paths.clone(), gone.clone());
