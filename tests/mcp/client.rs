@@ -105,6 +105,7 @@ impl Mcp {
     }
 
     #[track_caller]
+    #[expect(clippy::needless_pass_by_value, reason = "as with json! written in its place")]
     pub fn notify(&mut self, method: &str, params: Value) {
         self.write(&json!({"jsonrpc": "2.0", "method": method, "params": params}));
     }
@@ -124,6 +125,7 @@ impl Mcp {
 
     /// Calls a tool without waiting; gives the request's id, which is its progress token too.
     #[track_caller]
+    #[expect(clippy::needless_pass_by_value, reason = "as with json! written in its place")]
     pub fn begin(&mut self, tool: &str, arguments: Value) -> u64 {
         let token = self.last_id + 1;
         self.send("tools/call", json!({"name": tool, "arguments": arguments, "_meta": {"progressToken": token}}))

@@ -78,7 +78,7 @@ fn requests_that_are_piped_in_are_answered() {
         json!({"jsonrpc": "2.0", "method": "notifications/initialized"}),
         json!({"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": {"name": "session_list", "arguments": {}}}),
     ];
-    let input: String = requests.iter().map(|request| format!("{request}\n")).collect();
+    let input = requests.map(|request| request.to_string()).join("\n") + "\n";
     let text = root.run_with_input(&["mcp"], input.as_bytes()).ok();
     assert!(text.lines().count() == 2 && text.contains("there"), "{text}");
     // a probe that says nothing, or only asks who is there

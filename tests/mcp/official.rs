@@ -40,3 +40,8 @@ fn run(root: &Root, scenario: &str) {
 fn terminals_and_sessions_work_with_the_official_client() {
     run(&Root::new(), "terminals");
 }
+
+#[test]
+fn runtimes_work_with_the_official_client() {
+    run(&Root::new(), "runtimes");
+}

@@ -248,10 +248,10 @@ fn what_cannot_be_known_is_said() {
 #[test]
 fn long_output_is_given_by_its_ends() {
     use base64::Engine;
-    let whole: String = (0..40_000).map(|line| format!("line {line:06}\n")).collect();
-    let total = whole.len();
+    let lines: Vec<String> = (0..40_000).map(|line| format!("line {line:06}")).collect();
+    let all = lines.join("\n") + "\n";
+    let total = all.len();
     let root = Root::new();
-    let all = whole.clone();
     let daemon = StandIn::start(&root, move |call| match call["request"].as_str() {
         Some("exec" | "result" | "cancel") => vec![Act::Answer(result(
             &call["exec"],
@@ -289,6 +289,14 @@ fn long_output_is_given_by_its_ends() {
     }
 }
 
+/// A line of history, with a long command.
+fn entry(language: &str) -> Value {
+    json!({
+        "execId": SESSION, "command": "c".repeat(5000), "verb": "exec", "language": language, "stage": "finished", "exitCode": 0,
+        "duration": 1.0, "startedAt": "2026-11-16T02:05:44Z", "author": "agent", "session": SESSION,
+    })
+}
+
 #[test]
 fn what_runtimes_say_of_themselves_is_one_object_or_several() {
     let state = |language: &str| {
@@ -297,12 +305,6 @@ fn what_runtimes_say_of_themselves_is_one_object_or_several() {
             "names": ["x"], "history": [entry(language)], "state_version": 3,
         })
     };
-    fn entry(language: &str) -> Value {
-        json!({
-            "execId": SESSION, "command": "c".repeat(5000), "verb": "exec", "language": language, "stage": "finished", "exitCode": 0,
-            "duration": 1.0, "startedAt": "2026-11-16T02:05:44Z", "author": "agent", "session": SESSION,
-        })
-    }
     let root = Root::new();
     let daemon = StandIn::start(&root, move |call| {
         let runtimes = match call["language"].as_str() {

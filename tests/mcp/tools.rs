@@ -5,6 +5,13 @@ use serde_json::json;
 use super::client::{Era, Mcp};
 use crate::support::{Root, Term};
 
+/// Waits until this is on the screen.
+#[track_caller]
+fn awaited(mcp: &mut Mcp, session: &str, pattern: &str) {
+    let met = mcp.call("terminal_wait", json!({"session": session, "until": "text", "pattern": pattern, "timeout_ms": 30000}));
+    assert_eq!(met["met"], true, "{pattern}");
+}
+
 #[test]
 fn a_program_is_started_typed_to_watched_and_awaited() {
     let root = Root::new();
@@ -28,12 +35,13 @@ fn a_program_is_started_typed_to_watched_and_awaited() {
         assert!(header.starts_with(&format!("session {name} ({session}) · active · 100x30 · cursor at row ")), "{header}");
         assert!(text.contains("\nhello-42\n30 100\n"), "{text}");
         // keys come after the text, by tmux's names
-        mcp.call("terminal_send", json!({"session": session, "text": "cat", "keys": ["Enter"]}));
+        mcp.call("terminal_send", json!({"session": session, "text": "echo ready; cat", "keys": ["Enter"]}));
+        awaited(&mut mcp, &session, "^ready$");
         mcp.call("terminal_send", json!({"session": session, "text": "typo", "keys": ["C-u", "o", "k", "BSpace", "k", "Enter", "C-d"]}));
-        mcp.call("terminal_wait", json!({"session": session, "until": "text", "pattern": "^ok\nok$"}));
+        awaited(&mut mcp, &session, "^ok\nok$");
         // what has scrolled away
         mcp.call("terminal_send", json!({"session": session, "text": "seq 1 200", "submit": true}));
-        mcp.call("terminal_wait", json!({"session": session, "until": "text", "pattern": "^200$"}));
+        awaited(&mut mcp, &session, "^200$");
         let screen = mcp.text("terminal_screen", json!({"session": session, "scrollback": 500}));
         assert!(screen.contains("lines of scrollback first") && screen.contains("\n1\n2\n3\n"), "{screen}");
         // in vain is an answer, not an error

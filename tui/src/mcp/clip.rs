@@ -102,7 +102,7 @@ fn join(exec: ExecId, stream: Stream, head: (u64, &[u8]), tail: (u64, &[u8])) ->
         let stream = stream.as_str();
         let _ = writeln!(
             text,
-            "[… {left_out} bytes of {stream} left out: `sessions-tui result {exec} --stream {stream} --offset {head_end}` prints them …]"
+            "[… {left_out} bytes of {stream} left out: `sessions-tui result {exec} --stream {stream} --offset {head_end} --limit {left_out}` prints them …]"
         );
     }
     text + &String::from_utf8_lossy(tail)

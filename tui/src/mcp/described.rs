@@ -25,6 +25,16 @@ impl From<LanguageWord> for Language {
     }
 }
 
+impl From<Language> for LanguageWord {
+    fn from(language: Language) -> Self {
+        match language {
+            Language::Bash => Self::Bash,
+            Language::Python => Self::Python,
+            Language::Node => Self::Node,
+        }
+    }
+}
+
 /// What the tool gives, for its schema: all actions in one flat object. The values are those of the wire.
 #[derive(JsonSchema)]
 #[schemars(rename_all = "camelCase")]

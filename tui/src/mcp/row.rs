@@ -10,6 +10,7 @@ use shared::session::{Session, Status};
 use shared::text::shell_words;
 
 use super::clip::clip;
+use super::described::LanguageWord;
 
 /// A task, a result or an error in a list.
 const LINE: usize = 300;
@@ -76,6 +77,9 @@ pub struct Row {
     running: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     pid: Option<u32>,
+    /// Interpreters that run for it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    languages: Vec<LanguageWord>,
     iterations: u64,
     max_iterations: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -112,6 +116,7 @@ impl From<Session> for Row {
             command: (!session.command.is_empty()).then(|| shell_words(&session.command)),
             running: session.runtime_state.is_some_and(|state| state.is_live()),
             pid,
+            languages: session.languages.into_iter().map(LanguageWord::from).collect(),
             iterations: session.iterations,
             max_iterations: session.max_iterations,
             result: session.result,
