@@ -44,6 +44,9 @@ fn what_one_call_leaves_the_next_finds() {
     assert_eq!((given["stdout"].as_str(), &given["session"]), (Some("[]\n"), &session));
     let transcript = mcp.text("terminal_screen", json!({"session": "own", "language": "bash"}));
     assert!(transcript.contains("echo [$GREETING]") && transcript.contains("[]"), "{transcript}");
+    let list = mcp.call("session_list", json!({}));
+    let own = list["sessions"].as_array().and_then(|rows| rows.iter().find(|row| row["name"] == "own")).expect("its row");
+    assert_eq!(own["languages"], json!(["bash"]));
     mcp.refused("runtime", json!({"action": "exec", "command": "true", "session": "nobody"}), "not_found");
 
     assert_eq!(mcp.call("runtime", json!({"action": "reset", "language": "bash"}))["languages"], json!(["bash"]));

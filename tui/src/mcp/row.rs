@@ -78,8 +78,8 @@ pub struct Row {
     #[serde(skip_serializing_if = "Option::is_none")]
     pid: Option<u32>,
     /// Interpreters that run for it.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    languages: Vec<LanguageWord>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    languages: Option<Vec<LanguageWord>>,
     iterations: u64,
     max_iterations: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -116,7 +116,7 @@ impl From<Session> for Row {
             command: (!session.command.is_empty()).then(|| shell_words(&session.command)),
             running: session.runtime_state.is_some_and(|state| state.is_live()),
             pid,
-            languages: session.languages.into_iter().map(LanguageWord::from).collect(),
+            languages: (!session.languages.is_empty()).then(|| session.languages.into_iter().map(LanguageWord::from).collect()),
             iterations: session.iterations,
             max_iterations: session.max_iterations,
             result: session.result,
