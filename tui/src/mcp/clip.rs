@@ -207,7 +207,7 @@ mod tests {
         let exec = ExecId::new();
         let text = join(exec, Stream::Stdout, (0, b"one\ntwo"), (107, b"last\n"));
         assert!(text.starts_with("one\ntwo\n[… 100 bytes of stdout left out"), "{text}");
-        assert!(text.contains(&format!("sessions-tui result {exec} --stream stdout --offset 7`")), "{text}");
+        assert!(text.contains(&format!("sessions-tui result {exec} --stream stdout --offset 7 --limit 100`")), "{text}");
         assert!(text.ends_with("…]\nlast\n"), "{text}");
         // characters are not cut, and counted where they belong
         let text = join(exec, Stream::Stderr, (0, "aü".as_bytes().split_at(2).0), (10, &"üb".as_bytes()[1..]));
