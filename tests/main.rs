@@ -17,6 +17,7 @@ mod first_run;
 mod history;
 mod idle;
 mod lifecycle;
+mod mcp;
 mod migration;
 mod queries;
 mod queue;

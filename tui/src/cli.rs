@@ -5,7 +5,7 @@ mod event;
 mod exec;
 mod filter;
 mod group;
-mod keys;
+pub(crate) mod keys;
 mod life;
 mod parse;
 mod record;
@@ -200,6 +200,9 @@ pub enum Command {
         #[command(subcommand)]
         command: webhook::WebhookCommand,
     },
+    /// The door for agents: tools over the Model Context Protocol, on standard input and output
+    #[command(after_help = crate::mcp::HELP)]
+    Mcp,
     /// The daemon: starts by itself when it is needed
     Daemon {
         #[command(subcommand)]
@@ -404,6 +407,7 @@ async fn perform(paths: &Paths, command: Command) -> Result<(), Failure> {
         Command::Webhook { command } => webhook::perform(paths, command).await,
         Command::Group { command } => group::perform(paths, command).await,
         Command::Events { name, since, follow, json } => event::events(paths, name, since, follow, json).await,
+        Command::Mcp => crate::mcp::serve(paths).await,
         Command::Daemon { command } => daemon::perform(paths, command).await,
     }
 }

@@ -7,6 +7,7 @@ mod client;
 mod connect;
 mod environment;
 mod event;
+mod mcp;
 mod run;
 mod tty;
 mod view;

@@ -1,0 +1,10 @@
+//! The agents' door: the real server over its standard input and output, with a client that is only JSON lines, and with
+//! the official one.
+
+mod client;
+mod connection;
+mod official;
+mod runtime;
+mod schema;
+mod stand_in;
+mod tools;
