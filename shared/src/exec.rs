@@ -178,7 +178,7 @@ pub struct ExecResult {
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub value: Option<String>,
     /// The same as JSON, of an eval whose value can be.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
+    #[serde(skip_serializing_if = "Option::is_none", default, deserialize_with = "crate::json::present")]
     pub json: Option<Value>,
     pub duration_ms: f64,
     /// Where the runtime is after the call.
