@@ -12,6 +12,7 @@ mod continuity;
 mod crash;
 mod events;
 mod exec_crash;
+mod exec_language;
 mod faults;
 mod first_run;
 mod history;

@@ -1,6 +1,7 @@
 //! What every test stands on: a root of its own, terminals, sockets, processes, recordings.
 //! It waits for conditions, never for time, and leaves no process behind.
 
+pub mod exec;
 pub mod http;
 pub mod process;
 pub mod recording;

@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use shared::event::Author;
-use shared::exec::{DEFAULT_OUTPUT, ExecCall, ExecResult, Language, MAX_CODE, MAX_OUTPUT, PerStream, Place, Stage, Stream};
+use shared::exec::{DEFAULT_OUTPUT, ExecCall, ExecResult, Language, MAX_OUTPUT, PerStream, Place, Stage, Stream};
 use shared::id::{ExecId, Offset, RuntimeId, SessionId};
 use shared::message::{Code, Failure};
 use shared::runtime::{Launch, LostReason, RuntimeState};
@@ -29,9 +29,6 @@ const PATIENCE: Duration = Duration::from_secs(10);
 
 /// A result that could not be stored (a full disk) is tried again this often.
 const STORE_RETRY: Duration = Duration::from_secs(2);
-
-/// Longest standard input given to a call.
-const MAX_STDIN: usize = 4 << 20;
 
 /// The calls that have not ended, by id; and where calls went last.
 #[derive(Default)]
@@ -307,7 +304,7 @@ struct Caller {
 /// Accepts a call and sees it on its way.
 pub async fn begin(context: &Context, call: ExecCall, author: Author) -> Result<Arc<Live>, Failure> {
     let language = call.language.unwrap_or_else(|| call.verb.default_language());
-    check(&call, language)?;
+    call.check()?;
     let (world, calls) = (context.clone(), context.clone());
     let asked = Arc::new(AskedExec {
         id: call.id.unwrap_or_else(ExecId::new),
@@ -393,31 +390,6 @@ async fn on_its_way(
     };
     hand_over(context, runtime, vec![calling], deadline).await;
     live
-}
-
-/// What can be said before anything is stored.
-fn check(call: &ExecCall, language: Language) -> Result<(), Failure> {
-    if call.code.len() > MAX_CODE {
-        return Err(Failure::usage(format!(
-            "the code has {} bytes, at most {MAX_CODE} can be run at once: write it to a file and run that",
-            call.code.len()
-        )));
-    }
-    if language == Language::Bash && call.code.contains('\0') {
-        return Err(Failure::usage("the code contains a zero byte, which bash cannot read: write it as \\0 in printf, or use a file"));
-    }
-    if call.stdin.as_ref().is_some_and(|stdin| stdin.len() > MAX_STDIN) {
-        return Err(Failure::usage(format!("the standard input has more than {MAX_STDIN} bytes: write it to a file and read that")));
-    }
-    if call.timeout_ms == Some(0) {
-        return Err(Failure::usage("a timeout of 0 would end it at once: give a longer one, or none"));
-    }
-    for (key, value) in &call.environment {
-        if key.is_empty() || key.contains(['=', '\0']) || value.contains('\0') {
-            return Err(Failure::usage(format!("{key:?} is not an environment variable")));
-        }
-    }
-    Ok(())
 }
 
 /// Gives accepted calls to their runtime, which may still be starting. If there is none in the end, they are lost, and say so.

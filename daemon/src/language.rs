@@ -17,6 +17,7 @@ pub struct Said {
     pub exit: i32,
     pub cwd: Option<String>,
     pub value: Option<String>,
+    #[serde(deserialize_with = "shared::json::present")]
     pub json: Option<serde_json::Value>,
     pub value_truncated: bool,
     pub error: Option<SaidError>,

@@ -8,10 +8,14 @@ use serde_json::Value;
 
 use crate::event::Author;
 use crate::id::{ExecId, SessionId};
+use crate::message::Failure;
 use crate::terminal::TerminalKind;
 
 /// Longest code of one call: it travels and is recorded as one frame.
 pub const MAX_CODE: usize = 1_000_000;
+
+/// Longest standard input given to a call.
+const MAX_STDIN: usize = 4 << 20;
 
 /// Bytes of each stream in a result when nothing else is asked for; the rest can be paged.
 pub const DEFAULT_OUTPUT: u64 = 1 << 20;
@@ -129,6 +133,34 @@ pub struct ExecCall {
     pub umask: Option<u32>,
 }
 
+impl ExecCall {
+    /// What can be said of it before anything is stored, and before it is sent: what is too long for a line would be cut off unheard.
+    pub fn check(&self) -> Result<(), Failure> {
+        let language = self.language.unwrap_or_else(|| self.verb.default_language());
+        if self.code.len() > MAX_CODE {
+            return Err(Failure::usage(format!(
+                "the code has {} bytes, at most {MAX_CODE} can be run at once: write it to a file and run that",
+                self.code.len()
+            )));
+        }
+        if language == Language::Bash && self.code.contains('\0') {
+            return Err(Failure::usage("the code contains a zero byte, which bash cannot read: write it as \\0 in printf, or use a file"));
+        }
+        if self.stdin.as_ref().is_some_and(|stdin| stdin.len() > MAX_STDIN) {
+            return Err(Failure::usage(format!("the standard input has more than {MAX_STDIN} bytes: write it to a file and read that")));
+        }
+        if self.timeout_ms == Some(0) {
+            return Err(Failure::usage("a timeout of 0 would end it at once: give a longer one, or none"));
+        }
+        for (key, value) in &self.environment {
+            if key.is_empty() || key.contains(['=', '\0']) || value.contains('\0') {
+                return Err(Failure::usage(format!("{key:?} is not an environment variable")));
+            }
+        }
+        Ok(())
+    }
+}
+
 /// One of the two things a program prints to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -178,7 +210,7 @@ pub struct ExecResult {
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub value: Option<String>,
     /// The same as JSON, of an eval whose value can be.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
+    #[serde(skip_serializing_if = "Option::is_none", default, deserialize_with = "crate::json::present")]
     pub json: Option<Value>,
     pub duration_ms: f64,
     /// Where the runtime is after the call.

@@ -23,6 +23,11 @@ pub fn check(what: &str, value: &Value, limit: usize) -> Result<(), String> {
     Ok(())
 }
 
+/// For a field that may be there and null, which is not the same as absent: `None` is JSON too.
+pub fn present<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<Value>, D::Error> {
+    serde::Deserialize::deserialize(deserializer).map(Some)
+}
+
 fn is_shallow(value: &Value, levels: usize) -> bool {
     match value {
         Value::Array(list) => levels > 0 && list.iter().all(|value| is_shallow(value, levels - 1)),

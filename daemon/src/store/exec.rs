@@ -90,7 +90,7 @@ pub struct Outcome {
     pub error: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub value: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "shared::json::present")]
     pub json: Option<Value>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cwd: Option<String>,

@@ -245,6 +245,7 @@ async fn call(paths: &Paths, args: CallArgs, verb: Verb) -> Result<ExitCode, Fai
         environment: environment::inherited(),
         umask: Some(environment::umask()),
     };
+    call.check()?;
     let result = follow(paths, id, Request::Exec(call), Follow { verb, wait_ms: soft_limit_ms }).await?;
     if json {
         print_json(&result)?;

@@ -22,6 +22,7 @@ const MAX_LOST: u32 = 2;
 
 /// Carries `code` out. Its id was chosen by us, so that it can be spoken of whatever happens.
 pub async fn run(call: &Call, id: ExecId, code: ExecCall) -> Result<ExecResult, Failure> {
+    code.check()?;
     let started = Instant::now();
     let patience = Duration::from_millis(code.soft_limit_ms.unwrap_or_default());
     let mut following = Following { call, id, progress: call.progress(), line: String::new() };
