@@ -14,7 +14,7 @@ use shared::exec::{DEFAULT_OUTPUT, ExecCall, ExecResult, Language, MAX_OUTPUT, P
 use shared::id::{ExecId, Offset, RuntimeId, SessionId};
 use shared::message::{Code, Failure};
 use shared::runtime::{Launch, LostReason, RuntimeState};
-use tokio::sync::{oneshot, watch};
+use tokio::sync::watch;
 use tokio::time::Instant;
 
 use crate::context::Context;
@@ -30,11 +30,26 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// A result that could not be stored (a full disk) is tried again this often.
 const STORE_RETRY: Duration = Duration::from_secs(2);
 
-/// The calls that have not ended, by id.
+/// The calls that have not ended, by id; and where calls went last.
 #[derive(Default)]
 pub struct Execs {
     live: Mutex<HashMap<ExecId, Arc<Live>>>,
+    known: Mutex<HashMap<(Place, Language), Known>>,
+    /// Calls that are asking the database where to go: nobody may overtake them.
+    asking: Mutex<HashMap<(Place, Language), usize>>,
 }
+
+/// Where the calls of a place go, for as long as nothing has changed.
+#[derive(Clone)]
+struct Known {
+    standings: u64,
+    runtime: RuntimeId,
+    session: SessionId,
+    name: String,
+}
+
+/// Places that are known at once: more than anybody uses.
+const MAX_KNOWN: usize = 1000;
 
 impl Execs {
     fn live(&self) -> MutexGuard<'_, HashMap<ExecId, Arc<Live>>> {
@@ -52,6 +67,52 @@ impl Execs {
 
     fn remove(&self, id: ExecId) {
         self.live().remove(&id);
+    }
+
+    fn known(&self, place: &Place, language: Language, standings: u64) -> Option<Known> {
+        if self.asking().contains_key(&(place.clone(), language)) {
+            return None;
+        }
+        let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        known.get(&(place.clone(), language)).filter(|known| known.standings == standings).cloned()
+    }
+
+    fn asking(&self) -> MutexGuard<'_, HashMap<(Place, Language), usize>> {
+        self.asking.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn remember(&self, place: &Place, language: Language, found: Known) {
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        if known.len() >= MAX_KNOWN {
+            known.clear();
+        }
+        known.insert((place.clone(), language), found);
+    }
+}
+
+/// For as long as a call asks where to go.
+struct Asking<'e> {
+    execs: &'e Execs,
+    whose: (Place, Language),
+}
+
+impl<'e> Asking<'e> {
+    fn new(execs: &'e Execs, place: &Place, language: Language) -> Self {
+        let whose = (place.clone(), language);
+        *execs.asking().entry(whose.clone()).or_default() += 1;
+        Self { execs, whose }
+    }
+}
+
+impl Drop for Asking<'_> {
+    fn drop(&mut self) {
+        let mut asking = self.execs.asking();
+        if let Some(count) = asking.get_mut(&self.whose) {
+            *count -= 1;
+            if *count == 0 {
+                asking.remove(&self.whose);
+            }
+        }
     }
 }
 
@@ -261,40 +322,41 @@ pub async fn begin(context: &Context, call: ExecCall, author: Author) -> Result<
     });
     let caller = Caller { environment: Arc::new(call.environment), umask: call.umask };
     let deadline = Instant::now() + PATIENCE;
+    let standings = context.store.standings();
+    if let Some(known) = context.execs.known(&asked.place, language, standings)
+        && let Some(handle) = context.registry.runtime(known.runtime)
+        && handle.facts.calls() <= u64::from(asked.max_open)
+        && context.execs.get(asked.id).is_none()
+    {
+        // the holder records a call before it is carried out: it need not wait for the database, and is not answered before it
+        let accepting = context.store.accept_exec(Arc::clone(&asked), known.runtime, known.session);
+        let going = on_its_way(context, &asked, (known.runtime, known.session, known.name), None, &caller, deadline);
+        let (accepted, live) = tokio::join!(biased; accepting, going);
+        accepted?;
+        return Ok(live);
+    }
+    let _asking = Asking::new(&context.execs, &asked.place, language);
     let mut restarted = None;
     loop {
         let changed = context.registry.changed();
-        let (ready, is_ready) = oneshot::channel();
-        let accepting = context.store.begin_exec(Arc::clone(&asked), ready);
-        tokio::pin!(accepting);
-        let early = tokio::select! {
-            biased;
-            Ok(early) = is_ready => Some(early),
-            outcome = &mut accepting => match outcome {
-                Err(store::Error::Ending { .. }) if tokio::time::timeout_at(deadline, changed).await.is_ok() => continue,
-                outcome => {
-                    let (begun, adopted) = outcome?;
-                    pass_on(context, adopted);
-                    match begun {
-                        Begun::On { runtime, session, name } => {
-                            let live = on_its_way(context, &asked, (runtime, session, name), restarted, &caller, deadline).await;
-                            return Ok(live);
-                        }
-                        Begun::Absent(absent) => {
-                            if let Some(note) = start_runtime(context, *absent, language, &caller).await? {
-                                restarted = Some(note);
-                            }
-                            continue;
-                        }
-                    }
-                }
-            },
+        let standings = context.store.standings();
+        let (begun, adopted) = match context.store.begin_exec(Arc::clone(&asked)).await {
+            Err(store::Error::Ending { .. }) if tokio::time::timeout_at(deadline, changed).await.is_ok() => continue,
+            outcome => outcome?,
         };
-        let Some(place) = early else { continue };
-        let live = on_its_way(context, &asked, place, restarted, &caller, deadline).await;
-        let (_, adopted) = accepting.await?;
         pass_on(context, adopted);
-        return Ok(live);
+        match begun {
+            Begun::On { runtime, session, name } => {
+                // its own change is the only one since
+                context.execs.remember(&asked.place, language, Known { standings: standings + 1, runtime, session, name: name.clone() });
+                return Ok(on_its_way(context, &asked, (runtime, session, name), restarted, &caller, deadline).await);
+            }
+            Begun::Absent(absent) => {
+                if let Some(note) = start_runtime(context, *absent, language, &caller).await? {
+                    restarted = Some(note);
+                }
+            }
+        }
     }
 }
 
@@ -464,15 +526,19 @@ pub async fn go_on_elsewhere(context: Context, session: SessionId, language: Lan
     }
 }
 
-/// Stores the end of a call, then tells it. One that cannot be stored is told all the same, and tried again.
+/// Stores the end of a call. What is recorded is told at once: after a crash it is read from there. Anything else is told when
+/// it is stored; what cannot be stored is told all the same, and tried again.
 pub async fn settle(context: Context, live: Arc<Live>, mut finished: Finished) {
-    let mut is_told = false;
+    let mut is_told = finished.is_recorded();
+    if is_told {
+        live.progress.send_replace(Progress::Ended(Arc::new(finished.clone())));
+    }
     loop {
         match context.store.finish_exec(live.id, finished.clone()).await {
             Ok(()) | Err(store::Error::Gone) => break,
             Err(error) => {
+                context.log.warn(&format!("session {}: the result of exec {} could not be stored: {error}", live.name, live.id));
                 if !is_told {
-                    context.log.warn(&format!("session {}: the result of exec {} could not be stored: {error}", live.name, live.id));
                     finished.outcome.note = Some(format!("this result is not stored yet: {error}"));
                     live.progress.send_replace(Progress::Ended(Arc::new(finished.clone())));
                     finished.outcome.note = None;
@@ -489,6 +555,11 @@ pub async fn settle(context: Context, live: Arc<Live>, mut finished: Finished) {
 }
 
 impl Finished {
+    /// The driver's own word is in the recording.
+    fn is_recorded(&self) -> bool {
+        self.stage == Stage::Finished && self.end.is_some() && !self.outcome.ended
+    }
+
     /// A call of which nothing more will be heard.
     pub fn lost(why: &str) -> Self {
         Self {

@@ -113,6 +113,8 @@ pub struct StoreHandle {
     commits: Arc<AtomicU64>,
     /// The last list that was read; asked for again and again by everyone who watches.
     listed: Arc<Mutex<Option<Listed>>>,
+    /// Counts changes of where anything stands: sessions, runtimes, threads. What was found at the same count still stands.
+    standings: Arc<AtomicU64>,
     clock: Clock,
     /// Told when a commit queued a delivery or changed what may be sent.
     deliveries_changed: Arc<Notify>,
@@ -150,6 +152,7 @@ impl StoreHandle {
             jobs,
             announcements: broadcast::Sender::new(ANNOUNCED_EVENTS),
             commits: Arc::default(),
+            standings: Arc::default(),
             listed: Arc::default(),
             clock,
             deliveries_changed: Arc::default(),
@@ -176,8 +179,28 @@ impl StoreHandle {
         answered.await.map_err(|_| stopped())?
     }
 
+    /// As far as anything has changed that decides where a call goes.
+    pub fn standings(&self) -> u64 {
+        self.standings.load(Ordering::Acquire)
+    }
+
     /// One transaction; the events it told are announced once it is committed.
     async fn write<R: Send + 'static>(
+        &self,
+        durability: Durability,
+        work: impl FnOnce(&mut Change<'_>) -> Result<R> + Send + 'static,
+    ) -> Result<R> {
+        let standings = Arc::clone(&self.standings);
+        self.write_beside(durability, move |change| {
+            let outcome = work(change);
+            standings.fetch_add(1, Ordering::Release);
+            outcome
+        })
+        .await
+    }
+
+    /// A write after which every session, runtime and thread stands where it stood.
+    async fn write_beside<R: Send + 'static>(
         &self,
         durability: Durability,
         work: impl FnOnce(&mut Change<'_>) -> Result<R> + Send + 'static,

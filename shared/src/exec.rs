@@ -94,7 +94,7 @@ impl Verb {
 }
 
 /// Whose runtime is meant: a session's, or a folder's.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Place {
     /// A session's name, its id, or a prefix of either.

@@ -104,9 +104,15 @@ fn above_line(window: Size) -> Size {
 }
 
 /// The line a person types in, with what it is for.
-fn prompt(name: &str, interpreter: &Interpreter) -> String {
+fn prompt(name: &str, interpreter: &Interpreter, cols: u16) -> String {
     let mark = if interpreter.is_busy() { "…" } else { "❯" };
-    format!(" {name} {} {mark} {}▏", interpreter.language, interpreter.line.shown())
+    let before = format!(" {name} {} {mark} ", interpreter.language);
+    let line = interpreter.line.shown();
+    // of a long line its end is what is being typed
+    let room = usize::from(cols).saturating_sub(before.chars().count() + 2);
+    let hidden = line.chars().count().saturating_sub(room);
+    let shown: String = if hidden > 0 { std::iter::once('…').chain(line.chars().skip(hidden + 1)).collect() } else { line };
+    format!("{before}{shown}▏")
 }
 
 impl Runtime {
@@ -324,7 +330,7 @@ impl Runtime {
             let client = &mut self.clients[index];
             let has_control = self.control == Some(id);
             let status = match &self.interpreter {
-                Some(interpreter) if has_control && !client.shows_help => Some(prompt(&self.name, interpreter)),
+                Some(interpreter) if has_control && !client.shows_help => Some(prompt(&self.name, interpreter, client.window.cols)),
                 _ => client.status(&self.name, has_control),
             };
             if let Showing::Pictures(view) = &mut client.showing {

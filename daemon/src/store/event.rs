@@ -12,7 +12,7 @@ const BATCH: i64 = 500;
 impl StoreHandle {
     /// A fact that changes nothing else (attach, detach).
     pub async fn tell(&self, fact: Fact) -> Result<()> {
-        self.write(Durability::Process, move |change| change.tell(fact)).await
+        self.write_beside(Durability::Process, move |change| change.tell(fact)).await
     }
 
     pub async fn last_seq(&self) -> Result<Seq> {

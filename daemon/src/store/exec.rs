@@ -13,7 +13,6 @@ use shared::name;
 use shared::runtime::{Launch, RuntimeState};
 use shared::screen::Size;
 use shared::session::Status;
-use tokio::sync::oneshot;
 
 use super::launch::DEFAULT_SIZE;
 use super::thread::find;
@@ -154,21 +153,14 @@ pub struct Remembered {
 }
 
 impl StoreHandle {
-    /// Accepts a call if its runtime is there; otherwise says what a new one is to be started with. Where it goes is told
-    /// as soon as it is certain: the holder records a call before it is carried out, so it need not wait for the commit.
-    pub async fn begin_exec(
-        &self,
-        asked: Arc<AskedExec>,
-        ready: oneshot::Sender<(RuntimeId, SessionId, String)>,
-    ) -> Result<(Begun, Adopted)> {
-        self.write(Durability::Process, move |change| {
-            let (begun, adopted) = change.begin_exec(&asked)?;
-            if let Begun::On { runtime, session, name } = &begun {
-                let _ = ready.send((*runtime, *session, name.clone()));
-            }
-            Ok((begun, adopted))
-        })
-        .await
+    /// Accepts a call if its runtime is there; otherwise says what a new one is to be started with.
+    pub async fn begin_exec(&self, asked: Arc<AskedExec>) -> Result<(Begun, Adopted)> {
+        self.write(Durability::Process, move |change| change.begin_exec(&asked)).await
+    }
+
+    /// Accepts a call for a runtime of which it is known that it may be called.
+    pub async fn accept_exec(&self, asked: Arc<AskedExec>, runtime: RuntimeId, session: SessionId) -> Result<()> {
+        self.write_beside(Durability::Process, move |change| change.accept_exec(&asked, runtime, session)).await
     }
 
     /// A runtime is about to be started for a terminal that has none; `false` if it has one by now.
@@ -210,7 +202,7 @@ impl StoreHandle {
 
     /// Stores the end of a call with the terminal's new state. Nothing happens to one that ended before.
     pub async fn finish_exec(&self, id: ExecId, finished: Finished) -> Result<()> {
-        self.write(Durability::Process, move |change| change.finish_exec(id, &finished)).await
+        self.write_beside(Durability::Process, move |change| change.finish_exec(id, &finished)).await
     }
 
     /// Calls that waited for a runtime that has ended wait for another.
@@ -315,7 +307,7 @@ impl StoreHandle {
 
     /// The environment of an interpreter has changed.
     pub async fn environment_changed(&self, runtime: RuntimeId, delta: Delta) -> Result<()> {
-        self.write(Durability::Process, move |change| {
+        self.write_beside(Durability::Process, move |change| {
             change.execute(
                 "UPDATE terminals SET env_delta = ?1, env_removed = ?2, state_version = state_version + 1
                  WHERE id = (SELECT terminal_id FROM runtimes WHERE id = ?3 AND is_live) AND (env_delta <> ?1 OR env_removed <> ?2)",
@@ -328,7 +320,7 @@ impl StoreHandle {
 
     /// What the code of an interpreter has defined, as just seen.
     pub async fn names_seen(&self, runtime: RuntimeId, names: Names) -> Result<()> {
-        self.write(Durability::Process, move |change| {
+        self.write_beside(Durability::Process, move |change| {
             change.execute(
                 "UPDATE terminals SET names = ?1, imports = ?2
                  WHERE id = (SELECT terminal_id FROM runtimes WHERE id = ?3) AND (names <> ?1 OR imports <> ?2)",
@@ -497,7 +489,6 @@ impl Change<'_> {
         let Some(runtime) = self.live_interpreter(&found, asked.language)? else {
             return Ok((Begun::Absent(Box::new(self.absent(&found, kind)?)), adopted));
         };
-        let id = runtime.to_string();
         let open = (asked.open)(runtime);
         if open > u64::from(asked.max_open) {
             return Err(Error::Refused(format!(
@@ -506,15 +497,20 @@ impl Change<'_> {
                 found.name
             )));
         }
+        self.accept_exec(asked, runtime, found.session)?;
+        Ok((Begun::On { runtime, session: found.session, name: found.name }, adopted))
+    }
+
+    fn accept_exec(&mut self, asked: &AskedExec, runtime: RuntimeId, session: SessionId) -> Result<()> {
         let now = micros(jiff::Timestamp::now());
         let inserted = self.execute(
             "INSERT INTO execs (id, runtime_id, session_id, language, verb, code, stdin, author, timeout_ms, stage, asked_at)
              VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, 'open', ?10) ON CONFLICT (id) DO NOTHING",
             params![
                 asked.id.to_string(),
-                id,
-                found.session.to_string(),
-                kind,
+                runtime.to_string(),
+                session.to_string(),
+                asked.language.as_str(),
                 asked.verb.as_str(),
                 asked.code,
                 asked.stdin,
@@ -527,8 +523,7 @@ impl Change<'_> {
             return Err(Error::Usage(format!("there is an exec {} already: each call needs an id of its own", asked.id)));
         }
         let data = json!({"exec": asked.id, "language": asked.language, "verb": asked.verb, "code": beginning(&asked.code)});
-        self.tell(Fact::new(found.session, asked.author, "exec_started", data))?;
-        Ok((Begun::On { runtime, session: found.session, name: found.name }, adopted))
+        self.tell(Fact::new(session, asked.author, "exec_started", data))
     }
 
     /// One that is being ended is to be waited for.

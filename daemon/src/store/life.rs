@@ -205,7 +205,7 @@ impl StoreHandle {
 
     /// Something happened in its terminal.
     pub async fn touch(&self, session: SessionId, at: jiff::Timestamp, steady: Steady) -> Result<()> {
-        self.write(Durability::Process, move |change| {
+        self.write_beside(Durability::Process, move |change| {
             change
                 .sql
                 .prepare_cached(

@@ -40,7 +40,7 @@ impl StoreHandle {
     /// Gives whether it is to be ended again: that may have been decided while it was being started.
     pub async fn runtime_is_running(&self, runtime: RuntimeId, pid: u32, holder_pid: u32) -> Result<bool> {
         let state = RuntimeState::Running { pid };
-        self.write(Durability::Process, move |change| {
+        self.write_beside(Durability::Process, move |change| {
             let ending: Option<Option<String>> = change
                 .sql
                 .prepare_cached("UPDATE runtimes SET state = ?1, holder_pid = ?2 WHERE id = ?3 AND is_live RETURNING ending")?
@@ -58,7 +58,7 @@ impl StoreHandle {
 
     /// A client has control of it now, or nobody has.
     pub async fn controlled(&self, runtime: RuntimeId, is_controlled: impl FnOnce() -> bool + Send + 'static) -> Result<()> {
-        self.write(Durability::Process, move |change| {
+        self.write_beside(Durability::Process, move |change| {
             change
                 .sql
                 .prepare_cached("UPDATE runtimes SET is_controlled = ?1 WHERE id = ?2 AND is_live")?
@@ -104,7 +104,7 @@ impl StoreHandle {
 
     /// The folder a terminal's program is in now.
     pub async fn moved(&self, runtime: RuntimeId, cwd: String) -> Result<()> {
-        self.write(Durability::Process, move |change| {
+        self.write_beside(Durability::Process, move |change| {
             change
                 .sql
                 .prepare_cached(
@@ -118,7 +118,7 @@ impl StoreHandle {
     }
 
     pub async fn resize(&self, runtime: RuntimeId, size: shared::screen::Size) -> Result<()> {
-        self.write(Durability::Process, move |change| {
+        self.write_beside(Durability::Process, move |change| {
             change.execute(
                 "UPDATE terminals SET cols = ?1, rows = ?2, state_version = state_version + 1
                  WHERE id = (SELECT terminal_id FROM runtimes WHERE id = ?3) AND (cols <> ?1 OR rows <> ?2)",
