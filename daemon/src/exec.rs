@@ -14,6 +14,7 @@ use shared::exec::{DEFAULT_OUTPUT, ExecCall, ExecResult, Language, MAX_OUTPUT, P
 use shared::id::{ExecId, Offset, RuntimeId, SessionId};
 use shared::message::{Code, Failure};
 use shared::runtime::{Launch, LostReason, RuntimeState};
+use shared::session::IDLE;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
@@ -480,7 +481,7 @@ fn why_restarted(language: Language, state: &RuntimeState, ending: Option<&str>)
     let gone = "its variables are gone, its folder and environment were restored";
     let why = match (state, ending) {
         (_, Some("reset")) | (RuntimeState::Refused { .. } | RuntimeState::Starting | RuntimeState::Running { .. }, _) => return None,
-        (_, Some("idle")) => "was idle and has been ended".to_owned(),
+        (_, Some(IDLE)) => "was idle for too long and has been ended".to_owned(),
         (_, Some(reason)) => format!("has been ended ({reason})"),
         (RuntimeState::Exited { status, .. }, None) => format!("ended with {status}"),
         (RuntimeState::Lost { reason: LostReason::MachineRestarted, .. }, None) => "was lost when the machine was restarted".to_owned(),
