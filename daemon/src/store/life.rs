@@ -138,7 +138,7 @@ impl StoreHandle {
             change.step(session, &standing, Step::TimeOut, &Words { reason: Some(reason), ..Words::default() })?;
             let told = json!({"reason": reason, "policy": facts.policy});
             change.tell(Fact::new(session, Author::Daemon, "timeout", told))?;
-            Ok(Some(Expired { reason, runtimes: change.end_programs(session, "timeout")?.runtimes }))
+            Ok(Some(Expired { reason, runtimes: change.end_programs(session, reason)?.runtimes }))
         })
         .await
     }
