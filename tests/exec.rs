@@ -342,7 +342,8 @@ fn calls_are_events_with_an_author() {
     let result = root.json(&["exec", "--json", "echo hello; # a comment"]);
     let name = text(&result, "name").to_owned();
     // from inside a session
-    root.run_with(&["exec", "true"], &[("SESSIONS_SESSION", text(&result, "session"))]).ok();
+    let itself = format!("{} exec -s {name} true", env!("CARGO_BIN_EXE_sessions-tui"));
+    root.run(&["exec", "-w", "/", &itself]).ok();
     let events = root.events(&name);
     let of = |kind: &str| -> Vec<&Value> { events.iter().filter(|event| event["type"] == kind).collect() };
     let (started, finished) = (of("exec_started"), of("exec_finished"));

@@ -332,6 +332,27 @@ fn an_exit_ends_the_runtime_honestly_and_the_next_has_its_folder_and_environment
 }
 
 #[test]
+fn a_signal_that_ends_the_interpreter_is_told_as_one() {
+    let root = Root::new();
+    let mut calls = Calls::new(&root);
+    for (language, code, exit) in [
+        ("bash", "kill -TERM $BASHPID; echo never", 143),
+        ("bash", "true; kill -HUP $BASHPID; echo never", 129),
+        ("bash", "kill -KILL $BASHPID", 137),
+        ("python", "import os; os.kill(os.getpid(), 15)\nimport time; time.sleep(1000)", 143),
+        ("python", "import os; os.abort()", 134),
+        ("node", "process.kill(process.pid, 'SIGTERM'); await new Promise(() => setInterval(() => {}, 1000))", 143),
+        ("node", "process.abort()", 134),
+    ] {
+        let result = calls.exec(language, code);
+        assert_eq!((result["exitCode"].as_i64(), result["ended"].as_bool()), (Some(exit), Some(true)), "{code}: {result}");
+        assert!(result["success"] == false && text(&result, "error").contains("killed"), "{code}: {result}");
+        assert_eq!(result["stdout"], "", "{code}: {result}");
+        assert_eq!(calls.exec(language, "")["restarted"], true, "{code}");
+    }
+}
+
+#[test]
 fn python_gives_values_of_last_expressions_and_json_where_it_can() {
     let root = Root::new();
     let mut calls = Calls::new(&root);

@@ -205,7 +205,7 @@ fn folders_and_sessions_have_runtimes_of_their_own() {
     for (number, calls) in (0..).zip(&mut places) {
         assert_eq!(calls.prints("bash", "echo $x $E"), format!("{number} e{number}\n"));
         assert_eq!(calls.eval("python", "x")["json"], number);
-        assert_eq!(calls.ask(json!({"request": "history"})).as_array().map(Vec::len), Some(4));
+        assert_eq!(calls.ask(json!({"request": "history"})).as_array().map(Vec::len), Some(5));
     }
     assert_eq!(root.run(&["exec", "-s", "api", "echo $x"]).ok(), "2\n");
     assert_eq!(root.run(&["exec", "-w", "../other", "echo $x"]).ok(), "1\n", "however the folder is written");

@@ -11,6 +11,8 @@ use super::PATIENCE;
 pub struct Wire {
     stream: UnixStream,
     arrived: Vec<u8>,
+    /// No line ends before this: long ones come in many parts.
+    looked: usize,
 }
 
 impl Wire {
@@ -19,7 +21,7 @@ impl Wire {
         let stream = UnixStream::connect(socket).unwrap_or_else(|error| panic!("{}: {error}", socket.display()));
         stream.set_read_timeout(Some(PATIENCE)).expect("a time limit");
         stream.set_write_timeout(Some(PATIENCE)).expect("a time limit");
-        Self { stream, arrived: Vec::new() }
+        Self { stream, arrived: Vec::new(), looked: 0 }
     }
 
     /// Connects to a daemon and says hello.
@@ -37,7 +39,7 @@ impl Wire {
         let stream = UnixStream::connect(socket).ok()?;
         stream.set_read_timeout(Some(PATIENCE)).ok()?;
         stream.set_write_timeout(Some(PATIENCE)).ok()?;
-        let mut wire = Self { stream, arrived: Vec::new() };
+        let mut wire = Self { stream, arrived: Vec::new(), looked: 0 };
         let hello = json!({"hello": {"protocol": 1, "version": "test", "pid": std::process::id()}});
         wire.write(format!("{hello}\n").as_bytes()).ok()?;
         wire.line()?;
@@ -69,10 +71,12 @@ impl Wire {
     pub fn line(&mut self) -> Option<Value> {
         loop {
             if self.arrived.first() == Some(&b'{') {
-                if let Some(end) = self.arrived.iter().position(|byte| *byte == b'\n') {
-                    let line: Vec<u8> = self.arrived.drain(..=end).collect();
+                if let Some(end) = self.arrived[self.looked..].iter().position(|byte| *byte == b'\n') {
+                    let line: Vec<u8> = self.arrived.drain(..=self.looked + end).collect();
+                    self.looked = 0;
                     return Some(serde_json::from_slice(&line).expect("a JSON line"));
                 }
+                self.looked = self.arrived.len();
             } else if let Some(size) = frame_size(&self.arrived) {
                 self.arrived.drain(..size);
                 continue;
@@ -104,7 +108,7 @@ impl Wire {
 
     #[track_caller]
     fn receive(&mut self) -> bool {
-        let mut chunk = [0; 16 << 10];
+        let mut chunk = vec![0; 64 << 10];
         match self.stream.read(&mut chunk) {
             Ok(0) => false,
             Ok(n) => {

@@ -23,6 +23,8 @@ __sessions_die='if __sessions_real_exit; then builtin eval "$__sessions_user_exi
 __sessions_no_alias() { builtin shopt -q expand_aliases && { __sessions_alias=1; builtin shopt -u expand_aliases; }; }
 __sessions_real_exit() {
   [[ ! $__sessions_leave && $__sessions_busy ]] || builtin return 0
+  # a signal (SIGTERM, SIGHUP): none of the others leaves with a status of 0, and to go on would tell a killed call as a success
+  [[ $__sessions_st != 0 || $__sessions_busy == int ]] || builtin return 0
   __sessions_opts=$-
   builtin set +aefuvxkT
   __sessions_opts=${__sessions_opts//[!aefuvxkT]}
