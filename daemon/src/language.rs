@@ -61,6 +61,7 @@ pub fn verb_byte(verb: Verb) -> u8 {
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default)]
 pub struct Hello {
+    pub pid: u32,
     pub version: String,
 }
 

@@ -264,7 +264,7 @@ fn with_handles(mut session: Session, handles: &[RuntimeHandle]) -> Session {
         match handle.language {
             Some(language) => session.languages.push(language),
             None => {
-                session.runtime_state = Some(RuntimeState::Running { pid: handle.facts.pid });
+                session.runtime_state = Some(RuntimeState::Running { pid: handle.facts.pid() });
                 session.size = Some(handle.facts.size());
             }
         }

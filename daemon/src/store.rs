@@ -5,6 +5,7 @@ mod cleanup;
 mod clock;
 mod event;
 mod exec;
+mod interpreter;
 mod launch;
 mod life;
 mod new;
@@ -33,7 +34,8 @@ use crate::clock::Clock;
 
 pub use cleanup::{Candidate, Old};
 pub use clock::steady_clock;
-pub use exec::{Absent, Adopted, AskedExec, Begun, Finished, Outcome, RUNTIME_MODE, Remembered, StoredExec};
+pub use exec::{Adopted, AskedExec, Begun, Finished, Outcome, RUNTIME_MODE, StoredExec};
+pub use interpreter::{Absent, Remembered};
 pub use life::{Asked, EndAsked};
 pub use new::{New, Opened, Program};
 pub use open::{check_large, open};

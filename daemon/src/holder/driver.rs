@@ -127,9 +127,11 @@ impl Driver {
         self.calls.as_ref().filter(|_| !self.unsent.is_empty())
     }
 
-    /// Nothing more will be asked: it ends when it has read that.
+    /// Nothing more will be asked, and nothing it says counts any more: it ends when it has read that.
     pub fn close(&mut self) {
         self.calls = None;
+        self.answers = None;
+        self.arrived = Vec::new();
     }
 
     pub fn call(&mut self, call: &CallOrder) {

@@ -1,4 +1,4 @@
-# Driver of a persistent bash: calls come in on fd 3, answers go out on fd 4 (see CONTRACT.md).
+# Driver of a persistent bash: calls come in on fd 3, answers go out on fd 4.
 # From standard input, messages say "bash: line 1: ..." instead of naming this file.
 [[ $- == *s* ]] || exec -a bash "$BASH" --norc --noprofile -s "$0" "$1" <<<'builtin . "$1"; builtin eval "$__sessions_group"'
 

@@ -1,5 +1,5 @@
 'use strict';
-// Driver of a persistent node interpreter: calls come in on fd 3, answers go out on fd 4 (see CONTRACT.md).
+// Driver of a persistent node interpreter: calls come in on fd 3, answers go out on fd 4.
 // Code runs through V8's own REPL mode (inspector, in-process): top-level await, const/let/class kept and redeclarable.
 const fs = require('fs'), vm = require('vm'), util = require('util'), path = require('path');
 const { Session } = require('inspector');

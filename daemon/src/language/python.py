@@ -1,4 +1,4 @@
-# Driver of a persistent python interpreter: calls come in on fd 3, answers go out on fd 4 (see CONTRACT.md).
+# Driver of a persistent python interpreter: calls come in on fd 3, answers go out on fd 4.
 import sys
 __builtins__ = dict(vars(sys.modules["builtins"]))  # user code may patch builtins: the driver keeps its own copy
 if not getattr(sys.flags, "safe_path", False):

@@ -196,7 +196,7 @@ pub async fn show(context: &Context, name: String) -> Result<Layers, Failure> {
         runtime.recording.bytes = recording::disk_bytes(&dir);
         runtime.recording.start = recording::segments(&dir).ok().and_then(|starts| starts.first().copied()).unwrap_or(0);
         if let Some(handle) = context.registry.runtime(runtime.id) {
-            runtime.state = RuntimeState::Running { pid: handle.facts.pid };
+            runtime.state = RuntimeState::Running { pid: handle.facts.pid() };
             runtime.holder_pid = Some(handle.facts.holder_pid);
             runtime.recording.end = handle.facts.end();
             runtime.recording.suspended = handle.facts.suspended();

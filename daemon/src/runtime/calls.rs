@@ -285,7 +285,13 @@ impl Runtime {
     pub(super) async fn hear_driver(&mut self, news: News) {
         let Some(interpreter) = &mut self.interpreter else { return };
         match news {
-            News::Hello(said) => self.facts.set_version(language::hello(&said).version),
+            News::Hello(said) => {
+                let hello = language::hello(&said);
+                if hello.pid > 0 {
+                    self.facts.set_pid(hello.pid);
+                }
+                self.facts.set_version(hello.version);
+            }
             News::Baseline(said) => interpreter.baseline = Some(environment::parse(interpreter.language, &said)),
             News::State(said) => {
                 let Some(baseline) = &interpreter.baseline else { return };

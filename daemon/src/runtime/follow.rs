@@ -192,7 +192,7 @@ impl Runtime {
             // each result says where it is
             return;
         }
-        let Ok(folder) = std::fs::read_link(format!("/proc/{}/cwd", self.facts.pid)) else { return };
+        let Ok(folder) = std::fs::read_link(format!("/proc/{}/cwd", self.facts.pid())) else { return };
         let Some(folder) = folder.to_str().filter(|folder| *folder != self.cwd) else { return };
         // a folder that was removed has a name that leads nowhere
         if self.terminating.is_some() || folder.ends_with(" (deleted)") {

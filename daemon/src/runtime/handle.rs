@@ -19,7 +19,8 @@ use crate::language::Names;
 
 /// Numbers that change often and are only looked at.
 pub struct Facts {
-    pub pid: u32,
+    /// Of the program; a bash that survives its own death goes on under another.
+    pid: AtomicU32,
     pub holder_pid: u32,
     /// The session it belongs to: the next one of its thread takes it over if it is still running then.
     session: Mutex<SessionId>,
@@ -42,7 +43,7 @@ pub struct Facts {
 impl Facts {
     pub(super) fn new(greeting: &Greeting, session: SessionId, clock: Clock) -> Self {
         let facts = Self {
-            pid: greeting.child,
+            pid: AtomicU32::new(greeting.child),
             holder_pid: greeting.pid,
             session: Mutex::new(session),
             clock,
@@ -64,6 +65,14 @@ impl Facts {
     pub fn happened_now(&self) {
         self.last_activity.store(jiff::Timestamp::now().as_microsecond(), Ordering::Relaxed);
         self.last_steady.store(self.clock.now(), Ordering::Relaxed);
+    }
+
+    pub fn pid(&self) -> u32 {
+        self.pid.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn set_pid(&self, pid: u32) {
+        self.pid.store(pid, Ordering::Relaxed);
     }
 
     /// Something happened while no daemon was there.

@@ -7,18 +7,14 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use shared::event::Author;
 use shared::exec::{HistoryEntry, Language, PerStream, Place, Stage, Verb};
-use shared::id::{ExecId, LeaseId, Offset, RuntimeId, SessionId, ThreadId};
+use shared::id::{ExecId, Offset, RuntimeId, SessionId, ThreadId};
 use shared::message::Failure;
 use shared::name;
-use shared::runtime::{Launch, RuntimeState};
-use shared::screen::Size;
 use shared::session::Status;
 
-use super::launch::DEFAULT_SIZE;
+use super::interpreter::Absent;
 use super::thread::find;
 use super::{Change, Durability, Error, Fact, New, Result, StoreHandle, broken, json as stored, micros, parse, timestamp};
-use crate::language::Names;
-use crate::language::environment::Delta;
 
 /// Of the code, in events: the rest is in the history.
 const CODE_IN_EVENT: usize = 200;
@@ -58,28 +54,6 @@ pub enum Begun {
 pub struct Adopted {
     pub runtimes: Vec<RuntimeId>,
     pub session: Option<SessionId>,
-}
-
-/// A terminal without a runtime, as it was left.
-#[derive(Clone, Debug)]
-pub struct Absent {
-    pub session: SessionId,
-    pub thread: ThreadId,
-    pub name: String,
-    pub workspace: String,
-    pub cwd: String,
-    pub env: Delta,
-    pub size: Size,
-    /// How its last runtime ended, and whether that was asked for.
-    pub last: Option<(RuntimeState, Option<String>)>,
-}
-
-impl Absent {
-    /// A terminal that was never used.
-    pub fn of(session: SessionId, thread: ThreadId, name: String, folder: String) -> Self {
-        let (workspace, env) = (folder.clone(), Delta::default());
-        Self { session, thread, name, workspace, cwd: folder, env, size: DEFAULT_SIZE, last: None }
-    }
 }
 
 /// What came of a call, beside numbers.
@@ -141,17 +115,6 @@ pub struct StoredExec {
     pub finished: Option<Finished>,
 }
 
-/// What a terminal remembers of its interpreter.
-#[derive(Clone, Debug)]
-pub struct Remembered {
-    pub language: Language,
-    pub cwd: String,
-    pub env: Delta,
-    pub names: Names,
-    pub state_version: u64,
-    pub runtime: Option<RuntimeId>,
-}
-
 impl StoreHandle {
     /// Accepts a call if its runtime is there; otherwise says what a new one is to be started with.
     pub async fn begin_exec(&self, asked: Arc<AskedExec>) -> Result<(Begun, Adopted)> {
@@ -161,43 +124,6 @@ impl StoreHandle {
     /// Accepts a call for a runtime of which it is known that it may be called.
     pub async fn accept_exec(&self, asked: Arc<AskedExec>, runtime: RuntimeId, session: SessionId) -> Result<()> {
         self.write_beside(Durability::Process, move |change| change.accept_exec(&asked, runtime, session)).await
-    }
-
-    /// A runtime is about to be started for a terminal that has none; `false` if it has one by now.
-    pub async fn launch_runtime(
-        &self,
-        absent: Absent,
-        language: Language,
-        runtime: RuntimeId,
-        launch: Launch,
-        lease: LeaseId,
-    ) -> Result<bool> {
-        self.write(Durability::Power, move |change| {
-            let is_there: bool = change.query_row(
-                "SELECT EXISTS (SELECT 1 FROM runtimes JOIN terminals ON terminals.id = terminal_id
-                    WHERE is_live AND thread_id = ?1 AND kind = ?2)",
-                params![absent.thread.to_string(), language.as_str()],
-                |row| row.get(0),
-            )?;
-            if is_there {
-                return Ok(false);
-            }
-            change.store_launch_of(language.kind(), (absent.thread, absent.session, runtime), &launch, lease)?;
-            Ok(true)
-        })
-        .await
-    }
-
-    /// The runtime of a language of a session, or what one is to be started with.
-    pub async fn interpreter_of(&self, session: SessionId, language: Language) -> Result<Begun> {
-        self.write(Durability::Process, move |change| {
-            let found = change.found(session)?;
-            match change.live_interpreter(&found, language)? {
-                Some(runtime) => Ok(Begun::On { runtime, session, name: found.name }),
-                None => Ok(Begun::Absent(Box::new(change.absent(&found, language.as_str())?))),
-            }
-        })
-        .await
     }
 
     /// Stores the end of a call with the terminal's new state. Nothing happens to one that ended before.
@@ -274,106 +200,6 @@ impl StoreHandle {
             }
             entries.reverse();
             Ok(entries)
-        })
-        .await
-    }
-
-    /// What the terminals of a session's thread remember.
-    pub async fn remembered(&self, session: SessionId) -> Result<Vec<Remembered>> {
-        self.read(move |connection| {
-            let mut statement = connection.prepare_cached(
-                "SELECT kind, cwd, env_delta, env_removed, names, imports, state_version,
-                    (SELECT id FROM runtimes WHERE terminal_id = terminals.id AND is_live)
-                 FROM terminals WHERE kind <> 'terminal' AND thread_id = (SELECT thread_id FROM sessions WHERE id = ?1) ORDER BY kind",
-            )?;
-            let mut rows = statement.query([session.to_string()])?;
-            let mut found = Vec::new();
-            while let Some(row) = rows.next()? {
-                let text = |column: usize| row.get::<_, String>(column);
-                let (kind, runtime): (String, Option<String>) = (text(0)?, row.get(7)?);
-                found.push(Remembered {
-                    language: Language::parse(&kind).ok_or_else(|| broken("language", &kind))?,
-                    cwd: text(1)?,
-                    env: Delta { set: parse("environment", &text(2)?)?, removed: parse("environment", &text(3)?)? },
-                    names: Names { names: parse("names", &text(4)?)?, imports: parse("imports", &text(5)?)? },
-                    state_version: row.get::<_, i64>(6)? as u64,
-                    runtime: runtime.as_deref().and_then(RuntimeId::parse),
-                });
-            }
-            Ok(found)
-        })
-        .await
-    }
-
-    /// The environment of an interpreter has changed.
-    pub async fn environment_changed(&self, runtime: RuntimeId, delta: Delta) -> Result<()> {
-        self.write_beside(Durability::Process, move |change| {
-            change.execute(
-                "UPDATE terminals SET env_delta = ?1, env_removed = ?2, state_version = state_version + 1
-                 WHERE id = (SELECT terminal_id FROM runtimes WHERE id = ?3 AND is_live) AND (env_delta <> ?1 OR env_removed <> ?2)",
-                params![stored(&delta.set)?, stored(&delta.removed)?, runtime.to_string()],
-            )?;
-            Ok(())
-        })
-        .await
-    }
-
-    /// What the code of an interpreter has defined, as just seen.
-    pub async fn names_seen(&self, runtime: RuntimeId, names: Names) -> Result<()> {
-        self.write_beside(Durability::Process, move |change| {
-            change.execute(
-                "UPDATE terminals SET names = ?1, imports = ?2
-                 WHERE id = (SELECT terminal_id FROM runtimes WHERE id = ?3) AND (names <> ?1 OR imports <> ?2)",
-                params![stored(&names.names)?, stored(&names.imports)?, runtime.to_string()],
-            )?;
-            Ok(())
-        })
-        .await
-    }
-
-    /// Decides that the runtimes of a session's thread are to end, all or those of one language; gives them.
-    pub async fn end_interpreters(&self, session: SessionId, language: Option<Language>, reason: &'static str) -> Result<Vec<RuntimeId>> {
-        self.write(Durability::Power, move |change| {
-            let ids: Vec<String> = change
-                .sql
-                .prepare_cached(
-                    "UPDATE runtimes SET ending = coalesce(ending, ?3) WHERE is_live AND terminal_id IN (SELECT id FROM terminals
-                        WHERE kind <> 'terminal' AND (?2 IS NULL OR kind = ?2)
-                        AND thread_id = (SELECT thread_id FROM sessions WHERE id = ?1)) RETURNING id",
-                )?
-                .query_map(params![session.to_string(), language.map(Language::as_str), reason], |row| row.get(0))?
-                .collect::<rusqlite::Result<_>>()?;
-            Ok(ids.iter().filter_map(|id| RuntimeId::parse(id)).collect())
-        })
-        .await
-    }
-
-    /// Decides that one runtime is to end; `false` if it has ended, somebody decided so before, or it has been called.
-    pub async fn end_interpreter(&self, runtime: RuntimeId, reason: &'static str) -> Result<bool> {
-        self.write(Durability::Power, move |change| {
-            let sql = "UPDATE runtimes SET ending = ?2 WHERE id = ?1 AND is_live AND ending IS NULL
-                AND NOT EXISTS (SELECT 1 FROM execs WHERE runtime_id = ?1 AND stage = 'open')";
-            Ok(change.execute(sql, params![runtime.to_string(), reason])? > 0)
-        })
-        .await
-    }
-
-    /// Forgets what terminals of a session's thread remember of their interpreters; gives of which languages.
-    pub async fn forget_interpreters(&self, session: SessionId, language: Option<Language>, author: Author) -> Result<Vec<Language>> {
-        self.write(Durability::Power, move |change| {
-            let kinds: Vec<String> = change
-                .sql
-                .prepare_cached(
-                    "UPDATE terminals SET env_delta = '[]', env_removed = '[]', imports = '[]', names = '[]',
-                        state_version = state_version + 1, cwd = (SELECT workspace FROM threads WHERE threads.id = thread_id)
-                     WHERE kind <> 'terminal' AND (?2 IS NULL OR kind = ?2)
-                        AND thread_id = (SELECT thread_id FROM sessions WHERE id = ?1) RETURNING kind",
-                )?
-                .query_map(params![session.to_string(), language.map(Language::as_str)], |row| row.get(0))?
-                .collect::<rusqlite::Result<_>>()?;
-            let languages: Vec<Language> = kinds.iter().filter_map(|kind| Language::parse(kind)).collect();
-            change.tell(Fact::new(session, author, "reset", json!({"languages": languages})))?;
-            Ok(languages)
         })
         .await
     }
@@ -474,11 +300,11 @@ fn place_of(connection: &Connection, place: &Place) -> Result<Option<SessionId>>
 }
 
 /// A session as a call finds it.
-struct Found {
-    session: SessionId,
-    thread: ThreadId,
-    name: String,
-    workspace: String,
+pub(super) struct Found {
+    pub session: SessionId,
+    pub thread: ThreadId,
+    pub name: String,
+    pub workspace: String,
     status: Status,
 }
 
@@ -526,21 +352,6 @@ impl Change<'_> {
         self.tell(Fact::new(session, asked.author, "exec_started", data))
     }
 
-    /// One that is being ended is to be waited for.
-    fn live_interpreter(&self, found: &Found, language: Language) -> Result<Option<RuntimeId>> {
-        let live: Option<(String, bool)> = self
-            .query_row(
-                "SELECT runtimes.id, ending IS NOT NULL FROM runtimes JOIN terminals ON terminals.id = terminal_id
-                 WHERE is_live AND thread_id = ?1 AND kind = ?2",
-                params![found.thread.to_string(), language.as_str()],
-                |row| Ok((row.get(0)?, row.get(1)?)),
-            )
-            .optional()?;
-        let Some((id, is_ending)) = live else { return Ok(None) };
-        let runtime = RuntimeId::parse(&id).ok_or_else(|| broken("runtime id", &id))?;
-        if is_ending { Err(Error::Ending { name: found.name.clone(), runtime }) } else { Ok(Some(runtime)) }
-    }
-
     /// The live session of a place; opened if the last one has ended, or none was there.
     fn session_for(&mut self, asked: &AskedExec) -> Result<(Found, Adopted)> {
         if let Some(session) = place_of(&self.sql, &asked.place)? {
@@ -583,7 +394,7 @@ impl Change<'_> {
         Ok((self.found(session)?, Adopted { runtimes: opened.adopted, session: Some(session) }))
     }
 
-    fn found(&self, session: SessionId) -> Result<Found> {
+    pub(super) fn found(&self, session: SessionId) -> Result<Found> {
         let row: (String, String, String, String) = self.query_row(
             "SELECT thread_id, name, workspace, status FROM sessions JOIN threads ON threads.id = thread_id WHERE sessions.id = ?1",
             [session.to_string()],
@@ -596,34 +407,6 @@ impl Change<'_> {
             workspace: row.2,
             status: Status::parse(&row.3).ok_or_else(|| broken("status", &row.3))?,
         })
-    }
-
-    fn absent(&self, found: &Found, kind: &str) -> Result<Absent> {
-        let left: Option<(String, String, String, String, u16, u16)> = self
-            .query_row(
-                "SELECT id, cwd, env_delta, env_removed, cols, rows FROM terminals WHERE thread_id = ?1 AND kind = ?2",
-                params![found.thread.to_string(), kind],
-                |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?, row.get(4)?, row.get(5)?)),
-            )
-            .optional()?;
-        let mut absent = Absent::of(found.session, found.thread, found.name.clone(), found.workspace.clone());
-        if let Some((terminal, cwd, set, removed, cols, rows)) = left {
-            absent.cwd = cwd;
-            absent.env = Delta { set: parse("environment", &set)?, removed: parse("environment", &removed)? };
-            absent.size = Size { cols, rows };
-            let last: Option<(String, Option<String>)> = self
-                .query_row(
-                    "SELECT state, ending FROM runtimes WHERE terminal_id = ?1 ORDER BY created_at DESC, id DESC LIMIT 1",
-                    [terminal],
-                    |row| Ok((row.get(0)?, row.get(1)?)),
-                )
-                .optional()?;
-            absent.last = match last {
-                Some((state, ending)) => Some((parse("runtime state", &state)?, ending)),
-                None => None,
-            };
-        }
-        Ok(absent)
     }
 
     fn finish_exec(&mut self, id: ExecId, finished: &Finished) -> Result<()> {
