@@ -1,6 +1,7 @@
 //! Calls to interpreters: what comes back and how much of it, while they run and afterwards; what is refused.
 
 use std::io::{BufRead, BufReader, Read};
+use std::os::unix::ffi::OsStrExt;
 use std::process::Output;
 
 use serde_json::{Value, json};
@@ -308,7 +309,6 @@ fn code_that_cannot_be_run_is_refused_with_a_sentence() {
         let refusal = root.run_with_input(&["exec", "-"], input).refused(code);
         assert!(refusal.contains(word), "{refusal}");
     }
-    use std::os::unix::ffi::OsStrExt;
     let mut command = root.command(&["exec"]);
     let refused = command.arg(std::ffi::OsStr::from_bytes(b"echo \xff")).output().expect("runs");
     assert_eq!(refused.status.code(), Some(2), "{refused:?}");

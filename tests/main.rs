@@ -12,6 +12,7 @@ mod continuity;
 mod crash;
 mod events;
 mod exec;
+mod exec_attach;
 mod exec_crash;
 mod exec_language;
 mod exec_state;

@@ -97,12 +97,13 @@ pub async fn page(context: &Context, id: ExecId, stream: Stream, offset: u64, li
     let live = context.execs.get(id);
     let (runtime, span, bytes, running) = match &live {
         Some(live) => {
-            let (start, end) = match &*live.progress.borrow() {
-                Progress::Running(start) => (Some(*start), u64::MAX),
-                Progress::Ended(finished) => (finished.start, finished.end.unwrap_or(u64::MAX)),
-                Progress::Waiting(_) => (None, 0),
+            let (start, end, running) = match &*live.progress.borrow() {
+                Progress::Running(start) => (Some(*start), u64::MAX, true),
+                // its caller may have been told before it is taken out of the list
+                Progress::Ended(finished) => (finished.start, finished.end.unwrap_or(u64::MAX), false),
+                Progress::Waiting(_) => (None, 0, true),
             };
-            (live.runtime(), start.map(|start| (start, end)), live.bytes(), true)
+            (live.runtime(), start.map(|start| (start, end)), live.bytes(), running)
         }
         None => {
             let stored = context.store.exec(id).await?;

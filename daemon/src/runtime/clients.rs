@@ -281,7 +281,9 @@ impl Runtime {
             _ => None,
         });
         let wants_picture = self.clients.iter().any(|client| {
-            matches!(client.showing, Showing::Pictures(_)) && client.outbox.is_drained() && (self.is_dirty || self.may_have_bytes(client))
+            matches!(client.showing, Showing::Pictures(_))
+                && client.outbox.is_drained()
+                && (self.is_dirty || client.is_behind || self.may_have_bytes(client))
         });
         let frame = wants_picture.then(|| if Instant::now() < self.eager_until { self.last_drawn } else { self.last_drawn + FRAME });
         joining.chain(frame).min()
