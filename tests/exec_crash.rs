@@ -340,3 +340,32 @@ fn a_cancel_that_comes_before_the_code_has_begun_keeps_the_state_too() {
     }
     assert_eq!(root.run(&["exec", "echo $kept"]).ok(), "1\n");
 }
+
+#[test]
+fn promise_10_a_result_that_was_told_but_not_stored_is_not_asked_for_again() {
+    let root = Root::new();
+    root.run(&["exec", "exit 4"]).refused(4);
+    let workspace = root.work().to_str().expect("Unicode").to_owned();
+    // the first of a fresh runtime: what it says of that survives too
+    let open = begin(&root, "echo once >> ran");
+    let mut wire = Wire::greeted(&root.socket());
+    wire.say(&json!({"id": 1, "request": "exec", "workspace": workspace, "code": "echo second"}));
+    let database = root.database();
+    wait_until("the second to wait", || {
+        let count = "SELECT count(*) FROM execs WHERE stage = 'open'";
+        database.query_row(count, [], |row| row.get::<_, i64>(0)).expect("reads") == 2
+    });
+    // the end of the first cannot be stored; that of the second is, by our own hand, as if it had overtaken it
+    database.execute_batch("BEGIN IMMEDIATE").expect("locks");
+    go(&root);
+    wait_until("both to end", || root.recordings_contain("second\n") && root.work().join("ran").exists());
+    wait_until("their results to be recorded", || root.recorded_results() >= 2);
+    root.kill_daemon_at_once();
+    database
+        .execute_batch("UPDATE execs SET stage = 'finished', exit_code = 0, took = 1, start_offset = 0, end_offset = 1000000 WHERE code = 'echo second'; COMMIT")
+        .expect("stores");
+    let first = result(&root, &open);
+    assert_eq!((first["exitCode"].as_i64(), first["restarted"].as_bool()), (Some(0), Some(true)), "{first}");
+    root.run(&["exec", "true"]).ok();
+    assert_eq!(std::fs::read_to_string(root.work().join("ran")).expect("reads"), "once\n");
+}

@@ -79,7 +79,7 @@ pub async fn begin(context: &Context, call: ExecCall, author: Author) -> Result<
     loop {
         let changed = context.registry.changed();
         let standings = context.store.standings();
-        let (begun, adopted) = match context.store.begin_exec(Arc::clone(&asked)).await {
+        let (begun, adopted) = match context.store.begin_exec(Arc::clone(&asked), restarted.clone()).await {
             Err(store::Error::Ending { .. }) if tokio::time::timeout_at(deadline, changed).await.is_ok() => continue,
             outcome => outcome?,
         };
@@ -173,7 +173,7 @@ pub async fn go_on_elsewhere(context: Context, session: SessionId, language: Lan
             match context.store.interpreter_of(session, language).await {
                 Ok(Begun::On { runtime, .. }) => {
                     let ids = calls.iter().map(|calling| calling.live.id).collect();
-                    context.store.move_execs(ids, runtime).await?;
+                    context.store.move_execs(ids, runtime, note.clone()).await?;
                     return Ok::<_, Failure>((runtime, note));
                 }
                 Ok(Begun::Absent(absent)) => note = start_runtime(&context, *absent, language, &caller).await?.or(note),

@@ -31,13 +31,13 @@ Agents start this themselves; tell them how:
   codex mcp add sessions -- sessions-tui mcp
   others: {\"mcpServers\": {\"sessions\": {\"command\": \"sessions-tui\", \"args\": [\"mcp\"]}}}
 
-Tools: runtime (bash, python and node that remember), terminal_start, terminal_send, terminal_screen, terminal_wait,
-session_list, session_start, session_iterate, session_event, session_pause, session_resume, session_complete,
+Tools: runtime (bash, python and node that remember), terminal_start, terminal_send, terminal_screen, terminal_wait, \
+session_list, session_start, session_iterate, session_event, session_pause, session_resume, session_complete, \
 session_fail, session_context.
 
-Commands without a session run in the runtime of a folder: the one the call names, else the client's first root, else
-CLAUDE_PROJECT_DIR, else the folder this was started in. SESSIONS_SESSION is the session that session_* mean when none is
-named. When the client goes away, what it started goes on: `sessions-tui ls` shows it.";
+Commands without a session run in the runtime of a folder: the one the call names, else the client's first root, else \
+CLAUDE_PROJECT_DIR, else the folder this was started in. SESSIONS_SESSION is the session that session_* mean when none \
+is named. When the client goes away, what it started goes on: `sessions-tui ls` shows it.";
 
 /// Calls that are under way when the client closes our input get this long to answer: a script that pipes its requests in
 /// still reads what comes of them, and no client has to wait for us. What they started goes on in any case.

@@ -186,7 +186,7 @@ pub struct Seen {
 impl Seen {
     /// Its end, as far as the recording tells it; without a result it ended with its runtime.
     pub fn finished(self, stored: &StoredExec, end: &End, recorded: Offset) -> Finished {
-        let (exit_code, took, end, outcome) = match self.result {
+        let (exit_code, took, end, mut outcome) = match self.result {
             Some((took, said, at)) => {
                 let said = language::understand(&said);
                 let outcome = result::outcome(said.clone(), stored.language, stored.verb, None);
@@ -194,6 +194,7 @@ impl Seen {
             }
             None => (result::exit_code(end), 0, recorded, result::ended_with_runtime(end, None)),
         };
+        outcome.say_restarted(stored.restarted.clone());
         Finished { stage: Stage::Finished, exit_code, took, start: Some(self.start), end: Some(end), bytes: self.bytes, outcome }
     }
 }

@@ -24,6 +24,18 @@ impl Interrupted {
     }
 }
 
+impl Outcome {
+    /// What is to be said of the runtime before this one, if anything is.
+    pub fn say_restarted(&mut self, note: Option<String>) {
+        let Some(note) = note else { return };
+        self.restarted = true;
+        self.note = Some(match self.note.take() {
+            Some(also) => format!("{note}; {also}"),
+            None => note,
+        });
+    }
+}
+
 /// The driver has said how it went. `printed`: what a bash eval printed, which is its value.
 pub fn outcome(said: Said, language: Language, verb: Verb, interrupted: Option<Interrupted>) -> Outcome {
     let mut outcome = Outcome {

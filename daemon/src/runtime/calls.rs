@@ -259,13 +259,7 @@ impl Runtime {
         if let Some(path) = stdin {
             let _ = std::fs::remove_file(path);
         }
-        if let Some(note) = calling.restarted {
-            outcome.restarted = true;
-            outcome.note = Some(match outcome.note {
-                Some(also) => format!("{note}; {also}"),
-                None => note,
-            });
-        }
+        outcome.say_restarted(calling.restarted);
         if let Some(cwd) = &outcome.cwd {
             self.cwd.clone_from(cwd);
         }
@@ -420,5 +414,13 @@ impl Runtime {
 
 fn calling_of(context: &crate::context::Context, open: StoredExec, code: String) -> Calling {
     let live = context.execs.insert(Arc::new(Live::of(&open)));
-    Calling { live, verb: open.verb, code, stdin: open.stdin, timeout_ms: open.timeout_ms, restarted: None, environment: Arc::default() }
+    Calling {
+        live,
+        verb: open.verb,
+        code,
+        stdin: open.stdin,
+        timeout_ms: open.timeout_ms,
+        restarted: open.restarted,
+        environment: Arc::default(),
+    }
 }

@@ -111,19 +111,21 @@ pub struct StoredExec {
     pub stdin: Option<String>,
     pub timeout_ms: Option<u64>,
     pub asked_at: jiff::Timestamp,
+    /// What its result will say of the runtime before this one.
+    pub restarted: Option<String>,
     /// `None` while it is open.
     pub finished: Option<Finished>,
 }
 
 impl StoreHandle {
     /// Accepts a call if its runtime is there; otherwise says what a new one is to be started with.
-    pub async fn begin_exec(&self, asked: Arc<AskedExec>) -> Result<(Begun, Adopted)> {
-        self.write(Durability::Process, move |change| change.begin_exec(&asked)).await
+    pub async fn begin_exec(&self, asked: Arc<AskedExec>, restarted: Option<String>) -> Result<(Begun, Adopted)> {
+        self.write(Durability::Process, move |change| change.begin_exec(&asked, restarted)).await
     }
 
     /// Accepts a call for a runtime of which it is known that it may be called.
     pub async fn accept_exec(&self, asked: Arc<AskedExec>, runtime: RuntimeId, session: SessionId) -> Result<()> {
-        self.write_beside(Durability::Process, move |change| change.accept_exec(&asked, runtime, session)).await
+        self.write_beside(Durability::Process, move |change| change.accept_exec(&asked, runtime, session, None)).await
     }
 
     /// A call that only the recording knows of; `false` if it is stored after all.
@@ -145,14 +147,18 @@ impl StoreHandle {
         self.write_beside(Durability::Process, move |change| change.finish_exec(id, &finished)).await
     }
 
-    /// Calls that waited for a runtime that has ended wait for another.
-    pub async fn move_execs(&self, ids: Vec<ExecId>, to: RuntimeId) -> Result<()> {
+    /// Calls that waited for a runtime that has ended wait for another; the first of them says so.
+    pub async fn move_execs(&self, ids: Vec<ExecId>, to: RuntimeId, restarted: Option<String>) -> Result<()> {
         self.write(Durability::Process, move |change| {
             for id in &ids {
                 change.execute(
                     "UPDATE execs SET runtime_id = ?1 WHERE id = ?2 AND stage = 'open'",
                     params![to.to_string(), id.to_string()],
                 )?;
+            }
+            if let (Some(first), Some(note)) = (ids.first(), restarted) {
+                let outcome = restarted_outcome(note)?;
+                change.execute("UPDATE execs SET outcome = ?1 WHERE id = ?2 AND stage = 'open'", params![outcome, first.to_string()])?;
             }
             Ok(())
         })
@@ -179,8 +185,12 @@ impl StoreHandle {
             // its sessions are those of its thread: they have the index
             let of_runtime = "execs.session_id IN (SELECT id FROM sessions WHERE thread_id = (SELECT thread_id FROM sessions
                 WHERE id = (SELECT session_id FROM runtimes WHERE id = ?1))) AND runtime_id = ?1";
+            // ends are not stored in the order of the calls: before the first that is open, all of them are
             let settled: Option<i64> = connection
-                .prepare_cached(&format!("SELECT max(end_offset) FROM execs WHERE {of_runtime}"))?
+                .prepare_cached(&format!(
+                    "SELECT max(end_offset) FROM execs WHERE {of_runtime}
+                     AND asked_at < coalesce((SELECT min(asked_at) FROM execs WHERE {of_runtime} AND stage = 'open'), 9223372036854775807)"
+                ))?
                 .query_row([&key], |row| row.get(0))?;
             let mut statement =
                 connection.prepare_cached(&format!("{SELECT} WHERE {of_runtime} AND stage = 'open' ORDER BY asked_at, execs.id"))?;
@@ -228,6 +238,8 @@ fn read(row: &Row<'_>) -> Result<StoredExec> {
     let number = |column: usize| row.get::<_, Option<i64>>(column).map(|number| number.map(|number| number as u64));
     let (id, runtime, session, stage) = (text(0)?, text(1)?, text(2)?, text(10)?);
     let stage = read_stage(&stage)?;
+    let outcome: Outcome = row.get::<_, Option<String>>(17)?.map(|text| parse("outcome", &text)).transpose()?.unwrap_or_default();
+    let restarted = outcome.note.clone().filter(|_| outcome.restarted);
     let finished = match stage {
         Stage::Queued | Stage::Running => None,
         stage => Some(Finished {
@@ -237,7 +249,7 @@ fn read(row: &Row<'_>) -> Result<StoredExec> {
             start: number(13)?,
             end: number(14)?,
             bytes: PerStream { stdout: number(15)?.unwrap_or(0), stderr: number(16)?.unwrap_or(0) },
-            outcome: row.get::<_, Option<String>>(17)?.map(|text| parse("outcome", &text)).transpose()?.unwrap_or_default(),
+            outcome,
         }),
     };
     Ok(StoredExec {
@@ -251,8 +263,13 @@ fn read(row: &Row<'_>) -> Result<StoredExec> {
         stdin: row.get(7)?,
         timeout_ms: number(8)?,
         asked_at: timestamp(row.get(9)?),
+        restarted,
         finished,
     })
+}
+
+fn restarted_outcome(note: String) -> Result<String> {
+    stored(&Outcome { restarted: true, note: Some(note), ..Outcome::default() })
 }
 
 fn read_entry(row: &Row<'_>) -> Result<HistoryEntry> {
@@ -323,7 +340,7 @@ pub(super) struct Found {
 }
 
 impl Change<'_> {
-    fn begin_exec(&mut self, asked: &AskedExec) -> Result<(Begun, Adopted)> {
+    fn begin_exec(&mut self, asked: &AskedExec, restarted: Option<String>) -> Result<(Begun, Adopted)> {
         let (found, adopted) = self.session_for(asked)?;
         let kind = asked.language.as_str();
         let Some(runtime) = self.live_interpreter(&found, asked.language)? else {
@@ -337,15 +354,16 @@ impl Change<'_> {
                 found.name
             )));
         }
-        self.accept_exec(asked, runtime, found.session)?;
+        self.accept_exec(asked, runtime, found.session, restarted)?;
         Ok((Begun::On { runtime, session: found.session, name: found.name }, adopted))
     }
 
-    fn accept_exec(&mut self, asked: &AskedExec, runtime: RuntimeId, session: SessionId) -> Result<()> {
+    /// `restarted`: what its result will say of the runtime before this one.
+    fn accept_exec(&mut self, asked: &AskedExec, runtime: RuntimeId, session: SessionId, restarted: Option<String>) -> Result<()> {
         let now = micros(jiff::Timestamp::now());
         let inserted = self.execute(
-            "INSERT INTO execs (id, runtime_id, session_id, language, verb, code, stdin, author, timeout_ms, stage, asked_at)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, 'open', ?10) ON CONFLICT (id) DO NOTHING",
+            "INSERT INTO execs (id, runtime_id, session_id, language, verb, code, stdin, author, timeout_ms, stage, asked_at, outcome)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, 'open', ?10, ?11) ON CONFLICT (id) DO NOTHING",
             params![
                 asked.id.to_string(),
                 runtime.to_string(),
@@ -356,7 +374,8 @@ impl Change<'_> {
                 asked.stdin,
                 asked.author.as_str(),
                 asked.timeout_ms.map(|ms| ms as i64),
-                now
+                now,
+                restarted.map(restarted_outcome).transpose()?
             ],
         )?;
         if inserted == 0 {

@@ -31,7 +31,7 @@ const FOR_EVER_MS: u64 = 10 * 365 * 86_400_000;
 pub enum ExecCommand {
     /// Run code in a persistent bash, python or node; variables, folder and imports stay
     #[command(
-        after_help = "The exit code is the code's own; 125 if the call failed, 124 if --timeout ended it. A folder has runtimes of its own, and so has a\nsession (-s). Calls to one runtime wait for each other; different ones run at the same time.\n\nExamples:\n  sessions-tui exec 'cd src && export CI=1'\n  sessions-tui exec 'pwd; echo $CI'                     goes on where the last call left it\n  sessions-tui exec -l python 'import math; x = math.pi'\n  sessions-tui exec -s api -l node --json 'const fs = require(\"fs\"); await fs.promises.readdir(\".\")'\n  sessions-tui exec --detach 'make all' && sessions-tui result EXEC_ID --wait\n  sessions-tui exec - < script.sh"
+        after_help = "The exit code is the code's own; 125 if the call failed, 124 if --timeout ended it. Each folder has runtimes of its own, and so has each session (-s). Calls to one runtime wait for each other; different ones run at the same time.\n\nExamples:\n  sessions-tui exec 'cd src && export CI=1'\n  sessions-tui exec 'pwd; echo $CI'                     goes on where the last call left it\n  sessions-tui exec -l python 'import math; x = math.pi'\n  sessions-tui exec -s api -l node --json 'const fs = require(\"fs\"); await fs.promises.readdir(\".\")'\n  sessions-tui exec --detach 'make all' && sessions-tui result EXEC_ID --wait\n  sessions-tui exec - < script.sh"
     )]
     Exec(CallArgs),
     /// Give the value of an expression, in python if nothing else is said
@@ -113,10 +113,10 @@ pub enum ExecCommand {
 /// Whose runtimes are meant.
 #[derive(Args)]
 pub struct PlaceArgs {
-    /// Those of a session
+    /// The runtimes of this session
     #[arg(long, short, value_name = "NAME", conflicts_with = "workspace")]
     session: Option<String>,
-    /// Those of a folder [default: this one]
+    /// The runtimes of this folder [default: where you are]
     #[arg(long, short, value_name = "DIR")]
     workspace: Option<PathBuf>,
 }
