@@ -220,3 +220,106 @@ fn a_client_that_dies_changes_nothing() {
     });
     assert_eq!(last["exitCode"], 0);
 }
+
+#[test]
+fn promise_10_a_call_that_ran_before_it_was_stored_is_found_in_the_recording() {
+    let root = Root::new();
+    // twice: from then on it is known where calls go
+    root.run(&["exec", "true"]).ok();
+    let workspace = root.work().to_str().expect("Unicode").to_owned();
+    let mut wire = Wire::greeted(&root.socket());
+    wire.call(1, json!({"request": "exec", "workspace": workspace, "code": "true"}));
+    let database = root.database();
+    // nothing can be stored, but the call is on its way
+    database.execute_batch("BEGIN IMMEDIATE").expect("locks");
+    let code = "echo once >> ran; touch begun; while [ ! -e go ]; do sleep 0.02; done; echo unseen";
+    wire.say(&json!({"id": 2, "request": "exec", "workspace": workspace, "code": code}));
+    wait_until("the call to begin", || root.work().join("begun").exists());
+    root.kill_daemon_at_once();
+    database.execute_batch("ROLLBACK").expect("unlocks");
+    let next = root.run(&["exec", "--detach", "echo next"]).ok().trim().to_owned();
+    go(&root);
+    assert_eq!(result(&root, &next)["stdout"], "next\n");
+    let history = root.json(&["history", "--json"]);
+    let found = history.as_array().expect("a list").iter().find(|entry| entry["command"] == code).expect("it is known");
+    assert_eq!((found["stage"].as_str(), found["exitCode"].as_i64()), (Some("finished"), Some(0)));
+    assert_eq!(result(&root, found["execId"].as_str().expect("an id"))["stdout"], "unseen\n");
+    assert_eq!(std::fs::read_to_string(root.work().join("ran")).expect("reads"), "once\n");
+}
+
+#[test]
+fn a_call_is_not_carried_out_twice_under_one_id() {
+    let root = Root::new();
+    let workspace = root.work().to_str().expect("Unicode").to_owned();
+    root.run(&["exec", "true"]).ok();
+    let mut wire = Wire::greeted(&root.socket());
+    let id = "01a1e500-0000-7000-8000-000000000001";
+    for number in 1..=20 {
+        let answer = wire.call(number, json!({"request": "exec", "workspace": workspace, "exec": id, "code": "echo once >> ran"}));
+        assert_eq!(answer["ok"].is_object(), number == 1, "{answer}");
+    }
+    assert_eq!(std::fs::read_to_string(root.work().join("ran")).expect("reads"), "once\n");
+}
+
+#[test]
+fn a_driver_that_talks_nonsense_is_ended_and_another_takes_its_place() {
+    let root = Root::new();
+    let broken = root.run(&[
+        "exec",
+        "-l",
+        "node",
+        "--json",
+        "require('fs').writeSync(4, 'garbage garbage garbage'); await new Promise(() => setTimeout(() => 0, 1e9))",
+    ]);
+    let broken: Value = serde_json::from_str(&broken.stdout).unwrap_or_else(|_| panic!("{broken:?}"));
+    assert_eq!((broken["success"].as_bool(), broken["ended"].as_bool()), (Some(false), Some(true)), "{broken}");
+    assert_eq!(root.run(&["exec", "-l", "node", "console.log(1)"]).ok(), "1\n");
+}
+
+#[test]
+fn nothing_that_was_given_to_a_call_stays_behind() {
+    let root = Root::new();
+    root.run(&["exec", "true"]).ok();
+    let code = "touch begun; while [ ! -e go ]; do sleep 0.02; done; cat";
+    let id = root.run(&["exec", "--detach", "--stdin", "a secret", code]).ok().trim().to_owned();
+    wait_until("the call to begin", || root.work().join("begun").exists());
+    root.kill_daemon();
+    root.run(&["ls"]).ok();
+    go(&root);
+    assert_eq!(result(&root, &id)["stdout"], "a secret");
+    let left = || -> Vec<String> {
+        let names = std::fs::read_dir(root.join("run")).expect("a folder").filter_map(Result::ok);
+        names.map(|entry| entry.file_name().to_string_lossy().into_owned()).filter(|name| !name.ends_with(".sock")).collect()
+    };
+    wait_until("files of calls to be gone", || left().is_empty());
+    let holder = holder(&root);
+    root.kill_daemon();
+    process::signal(holder, Signal::KILL);
+    root.run(&["ls"]).ok();
+    assert!(left().is_empty(), "{:?}", left());
+}
+
+#[test]
+fn a_call_that_meets_a_runtime_at_its_end_gets_the_next_one() {
+    let root = Root::new();
+    let workspace = root.work().to_str().expect("Unicode").to_owned();
+    root.run(&["exec", "true"]).ok();
+    let socket = root.socket();
+    let callers: Vec<_> = (0..3)
+        .map(|caller| {
+            let (socket, workspace) = (socket.clone(), workspace.clone());
+            std::thread::spawn(move || {
+                let mut wire = Wire::greeted(&socket);
+                for number in 1..=25u64 {
+                    let (code, expected) = if caller == 0 { ("exit 0", "") } else { ("echo here", "here\n") };
+                    let answer = wire.call(number, json!({"request": "exec", "workspace": workspace, "code": code}));
+                    assert_eq!(answer["ok"]["stdout"], expected, "{answer}");
+                    assert_eq!(answer["ok"]["success"], true, "{answer}");
+                }
+            })
+        })
+        .collect();
+    for caller in callers {
+        caller.join().expect("all are answered");
+    }
+}

@@ -7,20 +7,22 @@ pub mod output;
 pub mod result;
 mod start;
 
+use std::collections::HashMap;
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 use shared::event::Author;
-use shared::exec::{ExecCall, Language, PerStream, Place, Stage};
+use shared::exec::{ExecCall, Language, PerStream, Place, Stage, Verb};
 use shared::id::{ExecId, Offset, RuntimeId, SessionId};
 use shared::message::{Code, Failure};
 use tokio::time::Instant;
 
 use crate::context::Context;
+use crate::language;
 use crate::launch;
 use crate::lifecycle::End;
 use crate::runtime::Calling;
-use crate::store::{self, Adopted, AskedExec, Begun, Finished, New, Outcome, RUNTIME_MODE};
+use crate::store::{self, Adopted, AskedExec, Begun, Finished, New, Outcome, RUNTIME_MODE, StoredExec};
 
 /// How long a runtime that is being started, reached or ended is waited for.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -29,6 +31,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 const STORE_RETRY: Duration = Duration::from_secs(2);
 
 use known::{Asking, Known};
+use output::Seen;
 use start::{Caller, start_runtime};
 
 pub use known::Execs;
@@ -38,6 +41,7 @@ pub use live::{Captured, Live, Progress, Text, describe, output_limit, text};
 pub async fn begin(context: &Context, call: ExecCall, author: Author) -> Result<Arc<Live>, Failure> {
     let language = call.language.unwrap_or_else(|| call.verb.default_language());
     call.check()?;
+    let has_id = call.id.is_some();
     let (world, calls) = (context.clone(), context.clone());
     let asked = Arc::new(AskedExec {
         id: call.id.unwrap_or_else(ExecId::new),
@@ -55,18 +59,20 @@ pub async fn begin(context: &Context, call: ExecCall, author: Author) -> Result<
     });
     let caller = Caller { environment: Arc::new(call.environment), umask: call.umask };
     let deadline = Instant::now() + PATIENCE;
-    let standings = context.store.standings();
-    if let Some(known) = context.execs.known(&asked.place, language, standings)
+    // an id that the caller has chosen may have been used before, which only the database knows
+    if !has_id
+        && let Some(known) = context.execs.known(&asked.place, language, context.store.standings())
         && let Some(handle) = context.registry.runtime(known.runtime)
         && handle.facts.calls() <= u64::from(asked.max_open)
-        && context.execs.get(asked.id).is_none()
     {
         // the holder records a call before it is carried out: it need not wait for the database, and is not answered before it
         let accepting = context.store.accept_exec(Arc::clone(&asked), known.runtime, known.session);
         let going = on_its_way(context, &asked, (known.runtime, known.session, known.name), None, &caller, deadline);
         let (accepted, live) = tokio::join!(biased; accepting, going);
-        accepted?;
-        return Ok(live);
+        return match accepted {
+            Ok(()) => Ok(live),
+            Err(error) => Err(Failure::failed(format!("{error}; the code was on its way already and may have run"))),
+        };
     }
     let _asking = Asking::new(&context.execs, &asked.place, language);
     let mut restarted = None;
@@ -125,31 +131,37 @@ async fn on_its_way(
     live
 }
 
-/// Gives accepted calls to their runtime, which may still be starting. If there is none in the end, they are lost, and say so.
+/// Gives accepted calls to their runtime, which may still be starting. One that has just ended by itself is followed by another;
+/// one that cannot be reached finds them in the database when it can.
 async fn hand_over(context: &Context, runtime: RuntimeId, calls: Vec<Calling>, deadline: Instant) {
     let handle = loop {
         let changed = context.registry.changed();
         if let Some(handle) = context.registry.runtime(runtime) {
             break Some(handle);
         }
-        let is_live = matches!(context.store.is_ending(runtime).await, Ok(Some(_)));
-        if !is_live || tokio::time::timeout_at(deadline, changed).await.is_err() {
+        if !matches!(context.store.is_ending(runtime).await, Ok(Some(_))) {
             break None;
         }
-    };
-    for calling in calls {
-        let refused = match &handle {
-            Some(handle) => handle.call(calling).await.err(),
-            None => Some(calling),
-        };
-        if let Some(calling) = refused {
-            let lost = Finished::lost("its runtime ended before it was run; nothing of it was done");
-            tokio::spawn(settle(context.clone(), calling.live, lost));
+        if tokio::time::timeout_at(deadline, changed).await.is_err() {
+            return;
         }
+    };
+    let mut refused = Vec::new();
+    for calling in calls {
+        match &handle {
+            Some(handle) => refused.extend(handle.call(calling).await.err()),
+            None => refused.push(calling),
+        }
+    }
+    if let Some((session, language)) = refused.first().map(|calling| (calling.live.session, calling.live.language)) {
+        if let Some(handle) = handle {
+            handle.ended().await;
+        }
+        Box::pin(go_on_elsewhere(context.clone(), session, language, refused)).await;
     }
 }
 
-/// Calls that waited for a runtime that has just ended get another one.
+/// Calls that waited for a runtime that has just ended get another one, if their session goes on.
 pub async fn go_on_elsewhere(context: Context, session: SessionId, language: Language, mut calls: Vec<Calling>) {
     let environment = calls.first().map(|calling| Arc::clone(&calling.environment)).unwrap_or_default();
     let caller = Caller { environment, umask: None };
@@ -157,13 +169,16 @@ pub async fn go_on_elsewhere(context: Context, session: SessionId, language: Lan
     let outcome = async {
         let mut note = None;
         loop {
-            match context.store.interpreter_of(session, language).await? {
-                Begun::On { runtime, .. } => {
+            let changed = context.registry.changed();
+            match context.store.interpreter_of(session, language).await {
+                Ok(Begun::On { runtime, .. }) => {
                     let ids = calls.iter().map(|calling| calling.live.id).collect();
                     context.store.move_execs(ids, runtime).await?;
                     return Ok::<_, Failure>((runtime, note));
                 }
-                Begun::Absent(absent) => note = start_runtime(&context, *absent, language, &caller).await?.or(note),
+                Ok(Begun::Absent(absent)) => note = start_runtime(&context, *absent, language, &caller).await?.or(note),
+                Err(store::Error::Ending { .. }) if tokio::time::timeout_at(deadline, changed).await.is_ok() => {}
+                Err(error) => return Err(error.into()),
             }
         }
     }
@@ -180,7 +195,8 @@ pub async fn go_on_elsewhere(context: Context, session: SessionId, language: Lan
         }
         Err(failure) => {
             for calling in calls {
-                settle(context.clone(), calling.live, Finished::lost(&failure.message)).await;
+                let why = format!("its runtime ended before it was run, and there is no other: {failure}; nothing of it was done");
+                settle(context.clone(), calling.live, Finished::lost(&why)).await;
             }
         }
     }
@@ -258,7 +274,7 @@ pub async fn typed(context: &Context, session: SessionId, language: Language, co
         place: Place::Session(session.to_string()),
         id: None,
         code,
-        verb: shared::exec::Verb::Exec,
+        verb: Verb::Exec,
         language: Some(language),
         stdin: None,
         timeout_ms: None,
@@ -275,17 +291,34 @@ pub async fn typed(context: &Context, session: SessionId, language: Language, co
 
 /// The calls of a runtime that ended while no daemon was there: what the recording says of them is stored, the rest is lost.
 pub async fn settle_ended(context: &Context, runtime: RuntimeId, end: &End, recorded: Offset) -> store::Result<()> {
-    let (open, settled) = context.store.open_execs(runtime).await?;
-    if open.is_empty() {
-        return Ok(());
-    }
-    let mut found = output::calls(&context.paths.recording(runtime), settled, recorded).await;
+    let (open, mut found, _) = open_calls(context, runtime, recorded).await?;
     for stored in open {
         let finished = match found.remove(&stored.id) {
             Some(seen) => seen.finished(&stored, end, recorded),
             None => Finished::lost("its runtime ended before it was run; nothing of it was done"),
         };
         context.store.finish_exec(stored.id, finished).await?;
+        let _ = std::fs::remove_file(context.paths.stdin(stored.id));
     }
+    let _ = std::fs::remove_file(context.paths.scratch(runtime));
     Ok(())
+}
+
+/// The calls of a runtime that have not ended as far as the database knows, what its recording says since the last result that
+/// is stored, and where that is. A daemon may have died after it sent a call and before it had stored it: then the
+/// recording alone knows of it, and it is stored now, so that nobody runs it again.
+pub async fn open_calls(
+    context: &Context,
+    runtime: RuntimeId,
+    end: Offset,
+) -> store::Result<(Vec<StoredExec>, HashMap<ExecId, Seen>, Offset)> {
+    let (open, settled) = context.store.open_execs(runtime).await?;
+    let found = output::calls(&context.paths.recording(runtime), settled, end).await;
+    let mut is_complete = true;
+    for (id, seen) in found.iter().filter(|(id, _)| open.iter().all(|stored| stored.id != **id)) {
+        let verb = if seen.verb == language::verb_byte(Verb::Eval) { Verb::Eval } else { Verb::Exec };
+        is_complete &= !context.store.adopt_exec(*id, runtime, verb, seen.code.clone()).await?;
+    }
+    let open = if is_complete { open } else { context.store.open_execs(runtime).await?.0 };
+    Ok((open, found, settled))
 }

@@ -12,5 +12,6 @@ pub mod spawn;
 mod tree;
 pub mod wire;
 
+pub use limit::lift_behind;
 pub use process::run;
 pub use tree::{end_marked, marked};

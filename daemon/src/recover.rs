@@ -4,6 +4,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use shared::event::Author;
+use shared::exec::Verb;
 use shared::id::RuntimeId;
 use shared::runtime::{Launch, LostReason, RuntimeState};
 use tokio::task::JoinSet;
@@ -11,7 +12,7 @@ use tokio::task::JoinSet;
 use crate::context::Context;
 use crate::holder::link::{Link, LinkError};
 use crate::holder::wire::Greeting;
-use crate::holder::{end_marked, marked};
+use crate::holder::{end_marked, lift_behind, marked};
 use crate::language::environment::Delta;
 use crate::lifecycle::End;
 use crate::runtime::{self, Beginning, Revived};
@@ -109,7 +110,15 @@ async fn reconnect(context: &Context, live: LiveRuntime, link: Link, greeting: G
     let (id, session, thread) = (live.runtime, live.session, live.thread);
     let interpreter = match live.interpreter {
         Some((language, carried)) => {
-            let (open, settled) = context.store.open_execs(id).await?;
+            let (open, found, settled) = exec::open_calls(context, id, greeting.end).await?;
+            if let Some((running, _)) = greeting.call
+                && open.iter().all(|stored| stored.id != running)
+                && !found.contains_key(&running)
+            {
+                // its beginning has been dropped from the recording
+                context.store.adopt_exec(running, id, Verb::Exec, String::new()).await?;
+            }
+            let open = if greeting.call.is_some() { context.store.open_execs(id).await?.0 } else { open };
             Some(Revived { language, carried, open, settled })
         }
         None => None,
@@ -185,6 +194,7 @@ fn end_orphans(context: &Context, live: &LiveRuntime) {
             let ended = end_marked("SESSIONS_RUNTIME", &id, ORPHAN_GRACE);
             context.log.warn(&format!("session {name}: ended {ended} process(es) its lost holder left behind"));
         }
+        lift_behind(&id);
     });
 }
 

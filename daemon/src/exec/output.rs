@@ -175,6 +175,8 @@ async fn push_to(reader: &mut Reader, until: Offset, exec: ExecId, outbox: &Outb
 /// What a recording says of one call.
 #[derive(Default)]
 pub struct Seen {
+    pub verb: u8,
+    pub code: String,
     start: Offset,
     bytes: PerStream<u64>,
     /// How long it took, what the driver said of its end, and where that is.
@@ -205,7 +207,8 @@ pub async fn calls(dir: &Path, from: Offset, until: Offset) -> HashMap<ExecId, S
         let outcome = reader.read(until, BATCH, |end, _, record| match record {
             Record::Call(call) => {
                 current = Some(call.id);
-                found.insert(call.id, Seen { start: end - (call.size() + OVERHEAD) as u64, ..Seen::default() });
+                let code = String::from_utf8_lossy(call.code).into_owned();
+                found.insert(call.id, Seen { verb: call.verb, code, start: end - (call.size() + OVERHEAD) as u64, ..Seen::default() });
             }
             Record::Result(result) => {
                 current = None;

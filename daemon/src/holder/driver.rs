@@ -34,9 +34,13 @@ pub struct Driver {
     /// Of calls that the driver has not taken yet.
     unsent: Vec<u8>,
     arrived: Vec<u8>,
+    /// The file of its own, which is only here: a driver's environment is in it.
+    _scratch: Option<OwnedFd>,
     /// The process group of it and what it runs in the foreground.
     pub group: u32,
     pub call: Option<Running>,
+    /// Asked for while another was under way, which the daemon did not know of.
+    pub next: Option<CallOrder>,
     /// The last thing printed did not end its line.
     pub mid_line: bool,
     /// What the driver last said of its environment, first and latest: for whoever is the daemon. Never recorded.
@@ -63,6 +67,8 @@ pub enum Answer {
     State(Vec<u8>),
     Names(Vec<u8>),
     Unknown,
+    /// Only a driver that is broken says such things: nothing of it can be believed any more.
+    Nonsense,
 }
 
 impl Driver {
@@ -80,8 +86,13 @@ impl Driver {
         for ours in [&calls, &answers, &stdout, &stderr] {
             rustix::io::ioctl_fionbio(ours, true)?;
         }
+        let (scratch, place) = scratch();
         let mut command = Command::new(program);
-        command.args(arguments).env_clear().envs(env.iter().map(|(k, v)| (k, v))).current_dir(cwd);
+        match (arguments.split_last(), place) {
+            (Some((_, others)), Some(place)) => command.args(others).arg(place),
+            _ => command.args(arguments),
+        };
+        command.env_clear().envs(env.iter().map(|(k, v)| (k, v))).current_dir(cwd);
         command.stdin(Stdio::null()).stdout(Stdio::from(stdout_end)).stderr(Stdio::from(stderr_end));
         let (from, to) = (theirs_in.as_raw_fd(), theirs_out.as_raw_fd());
         #[expect(unsafe_code, reason = "a session of its own and descriptors by number can only be had between fork and exec")]
@@ -108,7 +119,9 @@ impl Driver {
             unsent: Vec::new(),
             arrived: Vec::new(),
             group: pid,
+            _scratch: scratch,
             call: None,
+            next: None,
             mid_line: false,
             baseline: None,
             state: None,
@@ -189,10 +202,9 @@ impl Driver {
         let kind = *header.first()?;
         let length = header.get(2..12).and_then(|digits| std::str::from_utf8(digits).ok()).and_then(|digits| digits.parse::<usize>().ok());
         let Some(length) = length.filter(|length| *length <= MAX_ANSWER) else {
-            // only a driver that is broken says such things: nothing of it can be believed any more
             self.answers = None;
             self.arrived = Vec::new();
-            return None;
+            return Some(Answer::Nonsense);
         };
         let payload = self.arrived.get(ANSWER_HEADER..ANSWER_HEADER + length)?.to_vec();
         self.arrived.drain(..ANSWER_HEADER + length);
@@ -204,6 +216,24 @@ impl Driver {
             _ => Answer::Unknown,
         })
     }
+}
+
+/// A file without a place on any disk, and the name by which our child can open it. Where there is no such thing, the driver uses
+/// the file that it was given last.
+#[cfg(target_os = "linux")]
+fn scratch() -> (Option<OwnedFd>, Option<String>) {
+    match rustix::fs::memfd_create("driver", rustix::fs::MemfdFlags::CLOEXEC) {
+        Ok(file) => {
+            let place = format!("/proc/{}/fd/{}", std::process::id(), file.as_raw_fd());
+            if std::fs::File::options().read(true).write(true).open(&place).is_ok() { (Some(file), Some(place)) } else { (None, None) }
+        }
+        Err(_) => (None, None),
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+fn scratch() -> (Option<OwnedFd>, Option<String>) {
+    (None, None)
 }
 
 /// What is in a pipe at this moment: as much as was printed before an answer that has arrived.

@@ -37,6 +37,19 @@ impl ProcessLimit {
     }
 }
 
+/// Of a runtime whose holder was killed: its group is empty by now.
+pub fn lift_behind(runtime: &str) {
+    if rustix::process::geteuid().is_root()
+        && let Some(base) = base()
+    {
+        let _ = std::fs::remove_dir(base.join(name(runtime)));
+    }
+}
+
+fn name(runtime: &str) -> String {
+    format!("sessions-tui-{runtime}")
+}
+
 /// Threads count too, since the kernel counts them.
 fn processes_of_user() -> u64 {
     use std::os::unix::fs::MetadataExt;
@@ -52,8 +65,18 @@ fn processes_of_user() -> u64 {
 
 /// Below the control group we are in, old or new kind.
 fn make_group(runtime: &str, most: u64) -> Option<PathBuf> {
+    let group = base()?.join(name(runtime));
+    std::fs::create_dir(&group).ok()?;
+    if std::fs::write(group.join("pids.max"), most.to_string()).is_err() {
+        let _ = std::fs::remove_dir(&group);
+        return None;
+    }
+    Some(group)
+}
+
+fn base() -> Option<PathBuf> {
     let groups = std::fs::read_to_string("/proc/self/cgroup").ok()?;
-    let base = groups.lines().find_map(|line| {
+    groups.lines().find_map(|line| {
         let mut parts = line.splitn(3, ':');
         let (number, controllers, path) = (parts.next()?, parts.next()?, parts.next()?);
         let path = path.trim_start_matches('/');
@@ -64,14 +87,7 @@ fn make_group(runtime: &str, most: u64) -> Option<PathBuf> {
         };
         // the new kind may be there without this controller
         (found.join("cgroup.procs").exists() && (number != "0" || has_pids(&found))).then_some(found)
-    })?;
-    let group = base.join(format!("sessions-tui-{runtime}"));
-    std::fs::create_dir(&group).ok()?;
-    if std::fs::write(group.join("pids.max"), most.to_string()).is_err() {
-        let _ = std::fs::remove_dir(&group);
-        return None;
-    }
-    Some(group)
+    })
 }
 
 fn has_pids(group: &Path) -> bool {

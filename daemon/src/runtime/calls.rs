@@ -216,9 +216,10 @@ impl Runtime {
             let open = interpreter.open.remove(place);
             let passed = jiff::Timestamp::now().duration_since(open.asked_at).unsigned_abs();
             let left = open.timeout_ms.map(|ms| Duration::from_millis(ms).saturating_sub(passed));
+            let stdin = open.stdin.is_some().then(|| self.context.paths.stdin(id));
             let calling = calling_of(&self.context, open, code.to_owned());
             let interrupt_at = left.map(|left| Instant::now() + left);
-            interpreter.current = Some(Current { calling, start: None, interrupt_at, interrupted: None, stdin: None });
+            interpreter.current = Some(Current { calling, start: None, interrupt_at, interrupted: None, stdin });
         }
         if let Some(current) = &mut interpreter.current {
             current.start = Some(start);

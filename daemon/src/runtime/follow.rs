@@ -13,9 +13,9 @@ use super::calls::Noted;
 use super::{
     Ask, EAGER, Ended, FLOOD_BYTES, FLOOD_PAUSE, FLOOD_WINDOW, FRAME, Interpreter, MAX_INPUT, MAX_LAG, REST_AFTER, Runtime, Typed, Typist,
 };
-use crate::holder::end_marked;
 use crate::holder::link::{Link, LinkError};
 use crate::holder::wire::News;
+use crate::holder::{end_marked, lift_behind};
 use crate::lifecycle::End;
 use crate::recording::{self, OVERHEAD, ReadError, Record};
 use crate::store::EndingAt;
@@ -574,7 +574,12 @@ impl Runtime {
             };
         }
         let id = self.id.to_string();
-        let ended = tokio::task::spawn_blocking(move || end_marked("SESSIONS_RUNTIME", &id, ORPHAN_GRACE)).await.unwrap_or(0);
+        let ending = move || {
+            let ended = end_marked("SESSIONS_RUNTIME", &id, ORPHAN_GRACE);
+            lift_behind(&id);
+            ended
+        };
+        let ended = tokio::task::spawn_blocking(ending).await.unwrap_or(0);
         self.context.log.warn(&format!(
             "session {} ({}): its holder was killed; ended {ended} process(es) it left behind",
             self.name,

@@ -126,6 +126,20 @@ impl StoreHandle {
         self.write_beside(Durability::Process, move |change| change.accept_exec(&asked, runtime, session)).await
     }
 
+    /// A call that only the recording knows of; `false` if it is stored after all.
+    pub async fn adopt_exec(&self, id: ExecId, runtime: RuntimeId, verb: Verb, code: String) -> Result<bool> {
+        self.write_beside(Durability::Process, move |change| {
+            let inserted = change.execute(
+                "INSERT INTO execs (id, session_id, runtime_id, language, verb, code, author, stage, asked_at)
+                 SELECT ?1, session_id, runtimes.id, kind, ?3, ?4, ?5, 'open', ?6
+                 FROM runtimes JOIN terminals ON terminals.id = terminal_id WHERE runtimes.id = ?2 ON CONFLICT (id) DO NOTHING",
+                params![id.to_string(), runtime.to_string(), verb.as_str(), code, Author::Api.as_str(), micros(jiff::Timestamp::now())],
+            )?;
+            Ok(inserted > 0)
+        })
+        .await
+    }
+
     /// Stores the end of a call with the terminal's new state. Nothing happens to one that ended before.
     pub async fn finish_exec(&self, id: ExecId, finished: Finished) -> Result<()> {
         self.write_beside(Durability::Process, move |change| change.finish_exec(id, &finished)).await
@@ -305,7 +319,7 @@ pub(super) struct Found {
     pub thread: ThreadId,
     pub name: String,
     pub workspace: String,
-    status: Status,
+    pub status: Status,
 }
 
 impl Change<'_> {

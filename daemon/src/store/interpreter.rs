@@ -7,6 +7,7 @@ use shared::exec::Language;
 use shared::id::{LeaseId, RuntimeId, SessionId, ThreadId};
 use shared::runtime::{Launch, RuntimeState};
 use shared::screen::Size;
+use shared::session::Status;
 
 use super::exec::{Begun, Found};
 use super::launch::DEFAULT_SIZE;
@@ -73,10 +74,13 @@ impl StoreHandle {
         .await
     }
 
-    /// The runtime of a language of a session, or what one is to be started with.
+    /// The runtime of a language of a session that goes on, or what one is to be started with.
     pub async fn interpreter_of(&self, session: SessionId, language: Language) -> Result<Begun> {
         self.write(Durability::Process, move |change| {
             let found = change.found(session)?;
+            if found.status != Status::Active {
+                return Err(Error::Refused(format!("session {} is {}", found.name, found.status)));
+            }
             match change.live_interpreter(&found, language)? {
                 Some(runtime) => Ok(Begun::On { runtime, session, name: found.name }),
                 None => Ok(Begun::Absent(Box::new(change.absent(&found, language.as_str())?))),

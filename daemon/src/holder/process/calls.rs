@@ -45,7 +45,11 @@ impl Holder {
 
     /// Recorded before it is carried out: whatever happens, it is known that it was asked.
     pub(super) fn call(&mut self, call: &CallOrder) {
-        let Some(driver) = self.driver.as_ref().filter(|driver| driver.call.is_none()) else { return };
+        let Some(driver) = &mut self.driver else { return };
+        if driver.call.is_some() {
+            driver.next = Some(call.clone());
+            return;
+        }
         let at = self.recorder.end();
         let body = Call { id: call.id, mid_line: driver.mid_line, verb: call.verb, code: call.code.as_bytes() }.encode();
         self.record(kind::CALL, &body);
@@ -80,6 +84,7 @@ impl Holder {
                 }
                 Answer::Names(said) => self.say(&News::Names(said)),
                 Answer::Unknown => {}
+                Answer::Nonsense => tree::signal(self.child, Signal::KILL),
             }
         }
     }
@@ -93,7 +98,11 @@ impl Holder {
         let took = call.since.elapsed().as_micros() as u64;
         let body = CallResult { id: call.id, mid_line: driver.mid_line, took, said }.encode();
         driver.mid_line = false;
+        let next = driver.next.take();
         self.record(kind::RESULT, &body);
+        if let Some(next) = next {
+            self.call(&next);
+        }
     }
 
     /// Records what is there, about `most` bytes of it; a stream that has ended is not looked at again.
