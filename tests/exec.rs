@@ -332,7 +332,8 @@ fn a_missing_interpreter_is_one_sentence() {
     // a program that is no interpreter
     root.config("[runtime]\npython = \"/bin/true\"\nnode = \"node\"\n");
     let refusal = root.run(&["exec", "-w", "/", "-l", "python", "1"]);
-    assert_eq!((refusal.code, refusal.stdout.as_str()), (125, ""), "{refusal:?}");
+    assert_eq!((refusal.code, refusal.stdout.as_str()), (125, ""), "what never ran is no success: {refusal:?}");
+    assert!(refusal.stderr.contains("before it was ready"), "{refusal:?}");
     let refusal = root.run(&["exec", "-l", "node", "1"]).refused(125);
     assert!(refusal.contains("full path"), "{refusal}");
 }
