@@ -24,6 +24,10 @@ use crate::store::{Finished, Outcome, StoredExec};
 /// What is interrupted gets this long before more force is used.
 const INTERRUPT_GRACE: Duration = Duration::from_secs(2);
 
+/// A call that is interrupted so soon after it was sent may not have begun: a driver that has not is not interrupted by it, so it
+/// is interrupted once more after as long.
+const BARELY_BEGUN: Duration = Duration::from_millis(100);
+
 /// A call on its way.
 pub struct Calling {
     pub live: Arc<Live>,
@@ -64,6 +68,7 @@ pub(super) struct Interpreter {
 struct Current {
     calling: Calling,
     start: Option<Offset>,
+    since: Instant,
     /// When it is to be interrupted, or with more force.
     interrupt_at: Option<Instant>,
     interrupted: Option<BeingInterrupted>,
@@ -159,7 +164,7 @@ impl Runtime {
                 None => None,
             };
             let interrupt_at = calling.timeout_ms.map(|ms| Instant::now() + Duration::from_millis(ms));
-            let current = Current { calling, start: None, interrupt_at, interrupted: None, stdin };
+            let current = Current { calling, start: None, since: Instant::now(), interrupt_at, interrupted: None, stdin };
             let order = current.order();
             interpreter.current = Some(current);
             // a link that is gone is seen by the loop, and then it is sent again
@@ -219,7 +224,7 @@ impl Runtime {
             let stdin = open.stdin.is_some().then(|| self.context.paths.stdin(id));
             let calling = calling_of(&self.context, open, code.to_owned());
             let interrupt_at = left.map(|left| Instant::now() + left);
-            interpreter.current = Some(Current { calling, start: None, interrupt_at, interrupted: None, stdin });
+            interpreter.current = Some(Current { calling, start: None, since: Instant::now(), interrupt_at, interrupted: None, stdin });
         }
         if let Some(current) = &mut interpreter.current {
             current.start = Some(start);
@@ -336,8 +341,13 @@ impl Runtime {
     pub(super) async fn interrupt(&mut self, why: Interrupted) {
         let Some(current) = self.current() else { return };
         if current.interrupted.is_none() {
-            current.interrupted = Some(BeingInterrupted { why, next: Some(Force::KillChildren) });
-            current.interrupt_at = Some(Instant::now() + INTERRUPT_GRACE);
+            let (next, after) = if current.since.elapsed() < BARELY_BEGUN {
+                (Force::Interrupt, BARELY_BEGUN)
+            } else {
+                (Force::KillChildren, INTERRUPT_GRACE)
+            };
+            current.interrupted = Some(BeingInterrupted { why, next: Some(next) });
+            current.interrupt_at = Some(Instant::now() + after);
         }
         let _ = self.link.interrupt(Force::Interrupt).await;
     }
@@ -351,7 +361,11 @@ impl Runtime {
             current.interrupt_at = None;
             return;
         };
-        interrupted.next = (force == Force::KillChildren).then_some(Force::Kill);
+        interrupted.next = match force {
+            Force::Interrupt => Some(Force::KillChildren),
+            Force::KillChildren => Some(Force::Kill),
+            Force::Kill => None,
+        };
         current.interrupt_at = Some(Instant::now() + INTERRUPT_GRACE);
         let _ = self.link.interrupt(force).await;
     }
