@@ -243,7 +243,8 @@ fn output_beyond_the_bound_is_paged_byte_by_byte() {
         let at = read.len() as u64;
         let (part, page) = calls.page(&id, "stdout", at, 1_777_777);
         assert_eq!((page["offset"].as_u64(), page["nextOffset"].as_u64()), (Some(at), Some(at + part.len() as u64)));
-        assert!(!part.is_empty() && part.len() <= 1_777_777 && page["bytes"] == stdout.len() && page["running"] == false);
+        assert!(!part.is_empty() && part.len() <= 1_777_777, "{} bytes at {at}", part.len());
+        assert_eq!((page["bytes"].as_u64(), page["running"].as_bool()), (Some(stdout.len() as u64), Some(false)), "at {at}");
         read.extend_from_slice(&part);
     }
     assert!(read == stdout, "the same bytes");
@@ -331,7 +332,8 @@ fn a_missing_interpreter_is_one_sentence() {
     // a program that is no interpreter
     root.config("[runtime]\npython = \"/bin/true\"\nnode = \"node\"\n");
     let refusal = root.run(&["exec", "-w", "/", "-l", "python", "1"]);
-    assert_eq!((refusal.code, refusal.stdout.as_str()), (125, ""), "{refusal:?}");
+    assert_eq!((refusal.code, refusal.stdout.as_str()), (125, ""), "what never ran is no success: {refusal:?}");
+    assert!(refusal.stderr.contains("before it was ready"), "{refusal:?}");
     let refusal = root.run(&["exec", "-l", "node", "1"]).refused(125);
     assert!(refusal.contains("full path"), "{refusal}");
 }

@@ -110,8 +110,9 @@ impl Ended {
     }
 }
 
-/// Questions waiting for a runtime's attention; more make the askers wait.
-const WAITING_ASKS: usize = 64;
+/// Asks that may wait for a runtime's task. More than there are ever calls at once: calls that had to wait for room here would
+/// go on in the order in which their tasks happen to be woken, which is not that in which they were accepted.
+const WAITING_ASKS: usize = 1 << 16;
 
 /// Output faster than this over one window is a flood: clients then get pictures instead of bytes.
 const FLOOD_BYTES: usize = 512 << 10;

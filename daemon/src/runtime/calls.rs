@@ -371,8 +371,18 @@ impl Runtime {
         if let Some(current) = interpreter.current.take() {
             let took = current.calling.live.asked_before().as_micros() as u64;
             let why = current.interrupted.as_ref().map(|interrupted| interrupted.why);
-            let outcome = Outcome { cwd: Some(self.cwd.clone()), ..result::ended_with_runtime(end, why) };
-            let exit_code = result::exit_code(end);
+            let mut outcome = Outcome { cwd: Some(self.cwd.clone()), ..result::ended_with_runtime(end, why) };
+            let mut exit_code = result::exit_code(end);
+            if let End::Exited(status) = end
+                && self.facts.version().is_none()
+            {
+                // no driver of ours was ever there: whatever its exit code is, it is not the code's
+                let language = interpreter.language;
+                outcome.error = Some(format!(
+                    "the {language} interpreter ended with {status} before it was ready, so nothing was run: config.toml, [runtime] {language} = \"…\", says which one is used"
+                ));
+                exit_code = None;
+            }
             let at = self.consumed;
             self.finish_current(current, exit_code, took, Some(at), outcome);
         }
