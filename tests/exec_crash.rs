@@ -369,3 +369,39 @@ fn promise_10_a_result_that_was_told_but_not_stored_is_not_asked_for_again() {
     root.run(&["exec", "true"]).ok();
     assert_eq!(std::fs::read_to_string(root.work().join("ran")).expect("reads"), "once\n");
 }
+
+#[test]
+fn an_interrupt_spares_what_earlier_calls_left_in_the_background() {
+    let root = Root::new();
+    let start = "import subprocess; job = subprocess.Popen(['sleep', '1000']); print(job.pid)";
+    let job: u32 = root.run(&["exec", "-l", "python", start]).ok().trim().parse().expect("a pid");
+    let stopped = root.run(&["exec", "-l", "python", "--timeout", "300ms", "import time; subprocess.run(['sleep', '1000'])"]);
+    assert_eq!(stopped.code, 124, "{stopped:?}");
+    assert!(process::is_alive(job));
+    assert_eq!(root.run(&["eval", "job.poll()"]).ok(), "None\n");
+}
+
+#[test]
+fn what_an_interpreter_left_running_when_it_ended_is_ended_with_a_reset_and_a_kill() {
+    let root = Root::new();
+    for command in [&["reset", "-l", "bash"][..], &["kill", "work-runtime"]] {
+        let output = root.run(&["exec", "sleep 1000 & echo $!; exit 0"]);
+        let job: u32 = output.stdout.trim().parse().unwrap_or_else(|_| panic!("{output:?}"));
+        assert!(process::is_alive(job), "it goes on");
+        root.run(command).ok();
+        wait_until("it to be ended", || !process::is_alive(job));
+    }
+}
+
+#[test]
+fn ctrl_c_in_a_waiting_client_interrupts_the_code() {
+    let root = Root::new();
+    root.run(&["exec", "kept=1"]).ok();
+    let client = root.command(&["exec", "touch begun; sleep 1000"]).spawn().expect("starts");
+    wait_until("the call to begin", || root.work().join("begun").exists());
+    process::signal(client.id(), Signal::INT);
+    let output = client.wait_with_output().expect("ends");
+    assert_eq!(output.status.code(), Some(130), "{output:?}");
+    assert!(String::from_utf8_lossy(&output.stderr).contains("cancelled"), "{output:?}");
+    assert_eq!(root.run(&["exec", "echo $kept"]).ok(), "1\n");
+}

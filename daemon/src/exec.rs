@@ -69,10 +69,11 @@ pub async fn begin(context: &Context, call: ExecCall, author: Author) -> Result<
         let accepting = context.store.accept_exec(Arc::clone(&asked), known.runtime, known.session);
         let going = on_its_way(context, &asked, (known.runtime, known.session, known.name), None, &caller, deadline);
         let (accepted, live) = tokio::join!(biased; accepting, going);
-        return match accepted {
-            Ok(()) => Ok(live),
-            Err(error) => Err(Failure::failed(format!("{error}; the code was on its way already and may have run"))),
-        };
+        if let Err(error) = accepted {
+            // it runs all the same, so what comes of it is told
+            live.was_not_stored(&error.to_string());
+        }
+        return Ok(live);
     }
     let _asking = Asking::new(&context.execs, &asked.place, language);
     let mut restarted = None;

@@ -29,6 +29,8 @@ pub struct Live {
     pub runtime: Mutex<RuntimeId>,
     pub progress: watch::Sender<Progress>,
     captured: Mutex<PerStream<Captured>>,
+    /// Why it is not in the database, if it is not.
+    unstored: Mutex<Option<String>>,
     asked: Instant,
 }
 
@@ -49,6 +51,7 @@ impl Live {
             runtime: Mutex::new(runtime),
             progress: watch::Sender::new(Progress::Waiting(0)),
             captured: Mutex::default(),
+            unstored: Mutex::default(),
             asked: Instant::now(),
         }
     }
@@ -59,6 +62,12 @@ impl Live {
 
     pub fn runtime(&self) -> RuntimeId {
         *self.runtime.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// It was carried out, but the database knows nothing of it.
+    pub fn was_not_stored(&self, why: &str) {
+        let note = format!("this call is not in the history: {why}");
+        *self.unstored.lock().unwrap_or_else(PoisonError::into_inner) = Some(note);
     }
 
     fn captured(&self) -> MutexGuard<'_, PerStream<Captured>> {
@@ -123,6 +132,9 @@ impl Live {
                 Some(1..) => format!("it waits for its turn: `sessions-tui result {} --wait` waits for it", self.id),
                 _ => format!("it goes on: `sessions-tui result {} --wait` waits for it, `sessions-tui cancel {0}` interrupts it", self.id),
             });
+        }
+        if let Some(why) = self.unstored.lock().unwrap_or_else(PoisonError::into_inner).clone() {
+            result.note = Some(result.note.map_or(why.clone(), |note| format!("{note}; {why}")));
         }
         result
     }

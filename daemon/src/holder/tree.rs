@@ -110,3 +110,9 @@ pub fn started_at_ms(pid: u32) -> Option<u64> {
     let ticks: u64 = stat.rsplit_once(") ")?.1.split(' ').nth(19)?.parse().ok()?;
     Some((ticks + 1) * 1000 / rustix::param::clock_ticks_per_second())
 }
+
+/// Field 5 of stat.
+pub fn group_of(pid: u32) -> Option<u32> {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    stat.rsplit_once(") ")?.1.split(' ').nth(2)?.parse().ok()
+}

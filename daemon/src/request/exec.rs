@@ -12,7 +12,7 @@ use shared::exec::{
 use shared::id::{ExecId, SessionId};
 use shared::message::{Code, Failure};
 
-use super::session::end_runtimes;
+use super::session::{end_leftovers, end_runtimes};
 use super::{Caller, check_folder};
 use crate::context::Context;
 use crate::exec::{self, Live, Progress, output};
@@ -231,6 +231,7 @@ pub async fn reset(context: &Context, place: Place, language: Option<Language>, 
     }
     let ending = context.store.end_interpreters(session, language, "reset").await?;
     end_runtimes(context, ending, author).await?;
+    end_leftovers(context, session, language).await?;
     let languages = context.store.forget_interpreters(session, language, author).await?;
     let note = if languages.is_empty() {
         format!("{} had no {what}: the next call starts clean", status.name)

@@ -5,7 +5,7 @@ use shared::json::MAX_DATA;
 use shared::message::{Changed, Code, Failure, Previous};
 use shared::session::Session;
 
-use super::session::{check_budget, end_runtimes};
+use super::session::{check_budget, end_leftovers, end_runtimes};
 use super::{find, find_to_use, with_live};
 use crate::context::Context;
 use crate::store::{Asked, EndAsked};
@@ -69,6 +69,7 @@ pub async fn reset(context: &Context, name: String, author: Author) -> Result<Ch
     if let EndAsked::Program(runtimes) | EndAsked::Ended(runtimes) = context.store.ask_to_end(session.id, "reset", author).await? {
         end_runtimes(context, runtimes, author).await?;
     }
+    end_leftovers(context, session.id, None).await?;
     let session = context.store.forget_state(session.id, author).await?;
     let mut changed = answer(context, session, None);
     changed.note = Some(format!(

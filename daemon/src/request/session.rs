@@ -4,6 +4,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use shared::event::Author;
+use shared::exec::Language;
 use shared::filter::Filter;
 use shared::id::{RuntimeId, SessionId};
 use shared::message::{Changed, Code, Failure, Gone, Layers, NewSession};
@@ -236,13 +237,12 @@ pub async fn kill(context: &Context, name: String, author: Author) -> Result<Cha
     let session = find(context, name).await?;
     let had_ended = session.status.has_ended();
     match context.store.ask_to_end(session.id, "killed", author).await? {
-        EndAsked::Program(runtimes) | EndAsked::Ended(runtimes) => end_runtimes(context, runtimes, author).await?,
+        EndAsked::Program(runtimes) | EndAsked::Ended(runtimes) => {
+            end_runtimes(context, runtimes, author).await?;
+            end_leftovers(context, session.id, None).await?;
+        }
         EndAsked::Nothing => {
-            let has_left_something = match session.runtime {
-                Some(runtime) => end_lingering(context, runtime).await,
-                None => false,
-            };
-            if !has_left_something {
+            if !end_leftovers(context, session.id, None).await? {
                 return Err(Failure::new(Code::Status, format!("cannot kill: session {} is {}", session.name, session.in_words())));
             }
         }
@@ -282,6 +282,26 @@ pub async fn end_runtime(context: &Context, runtime: RuntimeId, author: Author) 
             return Err(Failure::failed("its holder does not answer: the program is ended as soon as it does"));
         }
     }
+}
+
+/// What programs and interpreters of a session's thread have left running when they ended, or only those of a language; `false` if
+/// there is nothing.
+pub async fn end_leftovers(context: &Context, session: SessionId, language: Option<Language>) -> Result<bool, Failure> {
+    let terminals = context.store.terminals_of(session).await?;
+    let is_meant = |terminal| language.is_none_or(|language| terminals.iter().any(|one| one.id == terminal && one.kind == language.kind()));
+    let mut endings = tokio::task::JoinSet::new();
+    for runtime in context.store.runtimes_of(session).await? {
+        let is_over = context.registry.runtime(runtime.id).is_none() && !runtime.state.is_live();
+        if is_over && is_meant(runtime.terminal) && context.paths.holder_socket(runtime.id).exists() {
+            let context = context.clone();
+            endings.spawn(async move { end_lingering(&context, runtime.id).await });
+        }
+    }
+    let mut has_ended = false;
+    while let Some(ended) = endings.join_next().await {
+        has_ended |= ended.unwrap_or(false);
+    }
+    Ok(has_ended)
 }
 
 /// A program that has ended may have left processes behind, and its holder with them. Ends both; `false` if there is none.

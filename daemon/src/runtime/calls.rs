@@ -28,6 +28,9 @@ const INTERRUPT_GRACE: Duration = Duration::from_secs(2);
 /// is interrupted once more after as long.
 const BARELY_BEGUN: Duration = Duration::from_millis(100);
 
+/// Calls that were cancelled before they came; one that never comes takes a place for good.
+const MAX_CANCELLED: usize = 64;
+
 /// A call on its way.
 pub struct Calling {
     pub live: Arc<Live>,
@@ -61,6 +64,8 @@ pub(super) struct Interpreter {
     /// Accepted before the daemon died: which of them were sent, the recording says.
     open: Vec<StoredExec>,
     names: Vec<oneshot::Sender<Names>>,
+    /// Cancelled before they were here.
+    cancelled: Vec<ExecId>,
     pub line: Line,
 }
 
@@ -102,6 +107,7 @@ impl Interpreter {
             current: None,
             open: revived.open,
             names: Vec::new(),
+            cancelled: Vec::new(),
             line: Line::default(),
         }
     }
@@ -141,6 +147,10 @@ impl Runtime {
     pub(super) async fn accept(&mut self, calling: Calling) {
         self.facts.happened_now();
         let Some(interpreter) = &mut self.interpreter else { return };
+        if let Some(place) = interpreter.cancelled.iter().position(|id| *id == calling.live.id) {
+            interpreter.cancelled.remove(place);
+            return self.settle_cancelled(calling);
+        }
         interpreter.wait(calling);
         self.call_next().await;
     }
@@ -322,13 +332,20 @@ impl Runtime {
         let Some(interpreter) = &mut self.interpreter else { return };
         if let Some(place) = interpreter.waiting.iter().position(|calling| calling.live.id == id) {
             if let Some(calling) = interpreter.waiting.remove(place) {
-                let cancelled = Finished::cancelled("cancelled before its turn came; nothing of it was done");
-                tokio::spawn(exec::settle(self.context.clone(), calling.live, cancelled));
+                self.settle_cancelled(calling);
             }
             self.count_waiting();
         } else if interpreter.current.as_ref().is_some_and(|current| current.calling.live.id == id) {
             self.interrupt(Interrupted::Cancel).await;
+        } else if interpreter.cancelled.len() < MAX_CANCELLED {
+            // on its way here
+            interpreter.cancelled.push(id);
         }
+    }
+
+    fn settle_cancelled(&self, calling: Calling) {
+        let cancelled = Finished::cancelled("cancelled before its turn came; nothing of it was done");
+        tokio::spawn(exec::settle(self.context.clone(), calling.live, cancelled));
     }
 
     /// As ctrl-c: the call that runs, if one does.

@@ -12,6 +12,7 @@ use shared::message::{Code, Failure, Push, Request};
 use shared::paths::Paths;
 use shared::policy::Limit;
 use shared::text::visible;
+use tokio::signal::unix::{SignalKind, signal};
 
 use super::session::workspace;
 use super::{parse, print, print_json, table};
@@ -277,18 +278,34 @@ struct Follow {
     wait_ms: Option<u64>,
 }
 
-/// Sends a call and shows what it prints until it is answered. A daemon that goes away meanwhile changes nothing: the next one
+/// Sends a call and shows what it prints until it is answered. ctrl-c interrupts the code, a second one leaves it alone. A daemon that goes away meanwhile changes nothing: the next one
 /// is asked for the rest.
 async fn follow(paths: &Paths, id: ExecId, first: Request, follow: Follow) -> Result<ExecResult, Failure> {
     let is_streamed = matches!(&first, Request::Exec(ExecCall { stream: true, .. }) | Request::Result { stream: true, .. });
     let mut shown = Shown::default();
+    let mut interrupts = signal(SignalKind::interrupt()).map_err(|error| Failure::failed(error.to_string()))?;
+    let mut interrupted = 0;
     let mut request = first.clone();
     let mut tries = 0;
     loop {
         let mut client = connect::send_first(paths, &request).await?;
         shown.again();
         let outcome = loop {
-            match client.receive().await {
+            let incoming = tokio::select! {
+                incoming = client.receive() => incoming,
+                _ = interrupts.recv() => {
+                    interrupted += 1;
+                    if interrupted > 1 {
+                        let text = format!("it goes on: `sessions-tui result {id} --wait` waits for it");
+                        return Err(Failure::failed(text));
+                    }
+                    // as in a terminal; what comes of it is awaited
+                    let mut other = connect::send_first(paths, &Request::Cancel { exec: id }).await?;
+                    tokio::spawn(async move { while other.receive().await.is_ok_and(|incoming| !matches!(incoming, Incoming::Answer(_))) {} });
+                    continue;
+                }
+            };
+            match incoming {
                 Ok(Incoming::Push(Push::ExecOutput { exec, stream, base64 })) if exec == id => shown.show(stream, &base64)?,
                 Ok(Incoming::Answer(answer)) => break Some(answer.understand::<ExecResult>()),
                 Ok(_) => {}

@@ -135,31 +135,28 @@ impl Holder {
 
     pub(super) fn interrupt(&mut self, force: Force) {
         let Some(driver) = &self.driver else { return };
-        let since = driver.call.as_ref().map(|call| call.since_boot_ms);
-        match (force, since) {
-            (Force::Interrupt, _) => {
-                tree::signal_group(driver.group, Signal::INT);
-                // one that has stopped itself hears it when it goes on
-                tree::signal_group(driver.group, Signal::CONT);
-            }
-            (Force::KillChildren, Some(since)) => self.kill_started_since(since),
-            (Force::KillChildren, None) => {}
-            (Force::Kill, since) => {
-                tree::signal(self.child, Signal::KILL);
-                if let Some(since) = since {
-                    self.kill_started_since(since);
+        // a call that has just ended is not to be ended
+        let Some(since) = driver.call.as_ref().map(|call| call.since_boot_ms) else { return };
+        let started = self.started_since(since);
+        match force {
+            Force::Interrupt => {
+                let group = driver.group;
+                let foreground = started.into_iter().filter(|pid| tree::group_of(*pid) == Some(group));
+                for pid in foreground.chain([self.child]) {
+                    tree::signal(pid, Signal::INT);
+                    // one that has stopped itself hears it when it goes on
+                    tree::signal(pid, Signal::CONT);
                 }
             }
+            Force::KillChildren => started.into_iter().for_each(|pid| tree::signal(pid, Signal::KILL)),
+            Force::Kill => started.into_iter().chain([self.child]).for_each(|pid| tree::signal(pid, Signal::KILL)),
         }
     }
 
-    /// What a call has started goes; what earlier ones left in the background stays.
-    fn kill_started_since(&self, since_boot_ms: u64) {
-        for pid in tree::descendants(std::process::id()) {
-            if pid != self.child && tree::started_at_ms(pid).is_some_and(|at| at >= since_boot_ms) {
-                tree::signal(pid, Signal::KILL);
-            }
-        }
+    /// What a call has started; what earlier ones left in the background is not meant.
+    fn started_since(&self, since_boot_ms: u64) -> Vec<u32> {
+        let is_meant = |pid: &u32| *pid != self.child && tree::started_at_ms(*pid).is_some_and(|at| at >= since_boot_ms);
+        tree::descendants(std::process::id()).into_iter().filter(is_meant).collect()
     }
 }
 
