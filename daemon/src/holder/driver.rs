@@ -131,6 +131,12 @@ impl Driver {
         Ok((driver, pid))
     }
 
+    /// The call that is being carried out, or whose result is still to be told because it could not be recorded; and where it is.
+    pub fn unsettled(&self, end: Offset) -> Option<(ExecId, Offset)> {
+        let untold = || self.unrecorded_result.as_ref().and_then(|body| body.first_chunk::<16>()).map(|id| (ExecId::from_bytes(*id), end));
+        self.call.as_ref().map(|call| (call.id, call.at)).or_else(untold)
+    }
+
     pub fn answers(&self) -> Option<&OwnedFd> {
         self.answers.as_ref()
     }

@@ -391,7 +391,7 @@ impl Holder {
             suspended: self.recorder.why_suspended(),
             exit: self.exit,
             is_driver: self.driver.is_some(),
-            call: self.driver.as_ref().and_then(|driver| driver.call.as_ref()).map(|call| (call.id, call.at)),
+            call: self.driver.as_ref().and_then(|driver| driver.unsettled(self.recorder.end())),
         };
         let mut bytes = Vec::new();
         News::Greeting(VERSION, Some(greeting)).encode(&mut bytes);

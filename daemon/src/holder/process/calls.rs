@@ -142,7 +142,8 @@ impl Holder {
             Force::Interrupt => {
                 let group = driver.group;
                 let foreground = started.into_iter().filter(|pid| tree::group_of(*pid) == Some(group));
-                for pid in foreground.chain([self.child]) {
+                // the interpreter first: one that finds its child interrupted must know that it was meant too
+                for pid in std::iter::once(self.child).chain(foreground) {
                     tree::signal(pid, Signal::INT);
                     // one that has stopped itself hears it when it goes on
                     tree::signal(pid, Signal::CONT);
