@@ -116,6 +116,8 @@ impl Wire {
                 true
             }
             Err(error) if error.kind() == io::ErrorKind::ConnectionReset => false,
+            // a read with a time limit is not taken up again by itself after a signal
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => true,
             Err(error) => panic!("nothing was said for {PATIENCE:?}: {error}"),
         }
     }
