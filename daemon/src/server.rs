@@ -177,14 +177,20 @@ fn point_to_socket(paths: &Paths) -> io::Result<()> {
     std::fs::rename(temporary, paths.pointer())
 }
 
-/// Who is calling, as the kernel tells it: a process inside a session is at work there for somebody; any other is a script or
-/// a person at a prompt. What is typed into an attached terminal is always a person's.
+/// Who is calling, as the kernel tells it: a process inside a session is at work there for somebody, and so is the door for
+/// agents; any other is a script or a person at a prompt. What is typed into an attached terminal is always a person's.
 fn author_of(pid: Option<i32>) -> Author {
     let inside = pid.and_then(|pid| std::fs::read(format!("/proc/{pid}/environ")).ok()).is_some_and(|environment| {
         let mark = format!("{}=", MARKS[0]);
         environment.split(|byte| *byte == 0).any(|variable| variable.starts_with(mark.as_bytes()))
     });
-    if inside { Author::Agent } else { Author::Api }
+    // the door for agents is a program of ours
+    let is_door = pid.and_then(|pid| std::fs::read(format!("/proc/{pid}/cmdline")).ok()).is_some_and(|line| {
+        let mut words = line.split(|byte| *byte == 0);
+        let is_ours = words.next().is_some_and(|program| program.ends_with(b"sessions-tui"));
+        is_ours && words.find(|word| !word.starts_with(b"--socket")).is_some_and(|word| word == b"mcp")
+    });
+    if inside || is_door { Author::Agent } else { Author::Api }
 }
 
 async fn serve(context: &Context, listener: Listener) -> io::Result<()> {
