@@ -27,6 +27,9 @@ use crate::store::{self, Adopted, AskedExec, Begun, Finished, New, Outcome, RUNT
 /// How long a runtime that is being started, reached or ended is waited for.
 const PATIENCE: Duration = Duration::from_secs(10);
 
+/// A call that is over by then is stored together with its end.
+const SHORT: Duration = Duration::from_millis(10);
+
 /// A result that could not be stored (a full disk) is tried again this often.
 const STORE_RETRY: Duration = Duration::from_secs(2);
 
@@ -41,7 +44,7 @@ pub use live::{Captured, Live, Progress, Text, describe, output_limit, text};
 pub async fn begin(context: &Context, call: ExecCall, author: Author) -> Result<Arc<Live>, Failure> {
     let language = call.language.unwrap_or_else(|| call.verb.default_language());
     call.check()?;
-    let has_id = call.id.is_some();
+    let (has_id, is_detached) = (call.id.is_some(), call.soft_limit_ms == Some(0));
     let (world, calls) = (context.clone(), context.clone());
     let asked = Arc::new(AskedExec {
         id: call.id.unwrap_or_else(ExecId::new),
@@ -65,13 +68,12 @@ pub async fn begin(context: &Context, call: ExecCall, author: Author) -> Result<
         && let Some(handle) = context.registry.runtime(known.runtime)
         && handle.facts.calls() <= u64::from(asked.max_open)
     {
-        // the holder records a call before it is carried out: it need not wait for the database, and is not answered before it
-        let accepting = context.store.accept_exec(Arc::clone(&asked), known.runtime, known.session);
-        let going = on_its_way(context, &asked, (known.runtime, known.session, known.name), None, &caller, deadline);
-        let (accepted, live) = tokio::join!(biased; accepting, going);
-        if let Err(error) = accepted {
-            // it runs all the same, so what comes of it is told
-            live.was_not_stored(&error.to_string());
+        // the holder records a call before it is carried out, and its result before it is told: a short one is stored when it is over
+        let live = Arc::new(Live::new(asked.id, language, known.session, known.name, known.runtime));
+        live.accept_later(Arc::clone(&asked));
+        let live = on_its_way(context, &asked, live, None, &caller, deadline).await;
+        if is_detached || tokio::time::timeout(SHORT, live.ended()).await.is_err() {
+            accept(context, &live).await;
         }
         return Ok(live);
     }
@@ -89,7 +91,8 @@ pub async fn begin(context: &Context, call: ExecCall, author: Author) -> Result<
             Begun::On { runtime, session, name } => {
                 // its own change is the only one since
                 context.execs.remember(&asked.place, language, Known { standings: standings + 1, runtime, session, name: name.clone() });
-                return Ok(on_its_way(context, &asked, (runtime, session, name), restarted, &caller, deadline).await);
+                let live = Arc::new(Live::new(asked.id, language, session, name, runtime));
+                return Ok(on_its_way(context, &asked, live, restarted, &caller, deadline).await);
             }
             Begun::Absent(absent) => {
                 if let Some(note) = start_runtime(context, *absent, language, &caller).await? {
@@ -113,12 +116,12 @@ fn pass_on(context: &Context, adopted: Adopted) {
 async fn on_its_way(
     context: &Context,
     asked: &AskedExec,
-    (runtime, session, name): (RuntimeId, SessionId, String),
+    live: Arc<Live>,
     restarted: Option<String>,
     caller: &Caller,
     deadline: Instant,
 ) -> Arc<Live> {
-    let live = context.execs.insert(Arc::new(Live::new(asked.id, asked.language, session, name, runtime)));
+    let live = context.execs.insert(live);
     let calling = Calling {
         live: Arc::clone(&live),
         verb: asked.verb,
@@ -128,8 +131,17 @@ async fn on_its_way(
         restarted,
         environment: Arc::clone(&caller.environment),
     };
-    hand_over(context, runtime, vec![calling], deadline).await;
+    hand_over(context, live.runtime(), vec![calling], deadline).await;
     live
+}
+
+/// Stores a call that takes its time. If that cannot be, it goes on all the same, and its result says so.
+async fn accept(context: &Context, live: &Live) {
+    if let Some(asked) = live.take_unaccepted()
+        && let Err(error) = context.store.accept_exec(asked, live.runtime(), live.session).await
+    {
+        live.was_not_stored(&error.to_string());
+    }
 }
 
 /// Gives accepted calls to their runtime, which may still be starting. One that has just ended by itself is followed by another;
@@ -210,8 +222,13 @@ pub async fn settle(context: Context, live: Arc<Live>, mut finished: Finished) {
     if is_told {
         live.progress.send_replace(Progress::Ended(Arc::new(finished.clone())));
     }
+    let unaccepted = live.take_unaccepted();
     loop {
-        match context.store.finish_exec(live.id, finished.clone()).await {
+        let stored = match &unaccepted {
+            Some(asked) => context.store.accept_and_finish(Arc::clone(asked), live.runtime(), live.session, finished.clone()).await,
+            None => context.store.finish_exec(live.id, finished.clone()).await,
+        };
+        match stored {
             Ok(()) | Err(store::Error::Gone) => break,
             Err(error) => {
                 context.log.warn(&format!("session {}: the result of exec {} could not be stored: {error}", live.name, live.id));

@@ -8,7 +8,7 @@ use shared::id::{ExecId, Offset, RuntimeId, SessionId};
 use tokio::sync::watch;
 use tokio::time::Instant;
 
-use crate::store::{Finished, StoredExec};
+use crate::store::{AskedExec, Finished, StoredExec};
 
 /// How far a call has come.
 #[derive(Clone, Debug)]
@@ -29,6 +29,8 @@ pub struct Live {
     pub runtime: Mutex<RuntimeId>,
     pub progress: watch::Sender<Progress>,
     captured: Mutex<PerStream<Captured>>,
+    /// What is to be stored of it, while that has not been asked for.
+    unaccepted: Mutex<Option<Arc<AskedExec>>>,
     /// Why it is not in the database, if it is not.
     unstored: Mutex<Option<String>>,
     asked: Instant,
@@ -51,6 +53,7 @@ impl Live {
             runtime: Mutex::new(runtime),
             progress: watch::Sender::new(Progress::Waiting(0)),
             captured: Mutex::default(),
+            unaccepted: Mutex::default(),
             unstored: Mutex::default(),
             asked: Instant::now(),
         }
@@ -62,6 +65,16 @@ impl Live {
 
     pub fn runtime(&self) -> RuntimeId {
         *self.runtime.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// It is stored later: when it takes its time, or together with its end.
+    pub fn accept_later(&self, asked: Arc<AskedExec>) {
+        *self.unaccepted.lock().unwrap_or_else(PoisonError::into_inner) = Some(asked);
+    }
+
+    /// Whoever gets it stores it.
+    pub fn take_unaccepted(&self) -> Option<Arc<AskedExec>> {
+        self.unaccepted.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
     /// It was carried out, but the database knows nothing of it.

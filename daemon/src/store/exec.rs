@@ -147,6 +147,15 @@ impl StoreHandle {
         self.write_beside(Durability::Process, move |change| change.finish_exec(id, &finished)).await
     }
 
+    /// A call that was over before it was stored: all of it at once.
+    pub async fn accept_and_finish(&self, asked: Arc<AskedExec>, runtime: RuntimeId, session: SessionId, finished: Finished) -> Result<()> {
+        self.write_beside(Durability::Process, move |change| {
+            change.accept_exec(&asked, runtime, session, None)?;
+            change.finish_exec(asked.id, &finished)
+        })
+        .await
+    }
+
     /// Calls that waited for a runtime that has ended wait for another; the first of them says so.
     pub async fn move_execs(&self, ids: Vec<ExecId>, to: RuntimeId, restarted: Option<String>) -> Result<()> {
         self.write(Durability::Process, move |change| {
