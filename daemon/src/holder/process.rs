@@ -159,6 +159,8 @@ struct Holder {
     told_taken: u64,
     answered: Offset,
     kill_at: Option<Instant>,
+    /// That a call has been recorded is told together with what comes of it, or then.
+    quiet_until: Option<Instant>,
     buffer: Box<[u8]>,
 }
 
@@ -207,6 +209,7 @@ impl Holder {
             told_taken: 0,
             answered: 0,
             kill_at: None,
+            quiet_until: None,
             buffer: vec![0; READ_BUFFER].into_boxed_slice(),
         })
     }
@@ -280,7 +283,7 @@ impl Holder {
         }
         let first_stranger = fds.len();
         fds.extend(self.strangers.iter().map(|peer| PollFd::new(&peer.stream, readable)));
-        let timeout = self.kill_at.map(|at| {
+        let timeout = [self.kill_at, self.quiet_until].into_iter().flatten().min().map(|at| {
             let left = at.saturating_duration_since(Instant::now());
             Timespec { tv_sec: left.as_secs() as i64, tv_nsec: i64::from(left.subsec_nanos()) }
         });
@@ -327,6 +330,7 @@ impl Holder {
     /// Appends a frame, or says why nothing is recorded now and goes on without.
     fn record(&mut self, frame_kind: u8, body: &[u8]) {
         let (time, size) = (self.time(), self.size);
+        self.quiet_until = None;
         match self.recorder.append(frame_kind, time, size, body) {
             Outcome::Recorded => self.end_due = true,
             Outcome::Resumed => {
@@ -374,6 +378,10 @@ impl Holder {
         {
             self.daemon = None;
         }
+        if self.quiet_until.is_some_and(|at| Instant::now() < at) {
+            return;
+        }
+        self.quiet_until = None;
         if self.end_due && self.daemon.as_ref().is_some_and(|peer| peer.outgoing.is_empty()) {
             self.end_due = false;
             self.say(&News::End(self.recorder.end()));

@@ -1,6 +1,6 @@
 //! The holder of a language's driver: calls to it, what it says, what its code prints.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
 
@@ -9,6 +9,9 @@ use crate::holder::driver::{Answer, Driver, Running, since_boot_ms};
 use crate::holder::tree;
 use crate::holder::wire::{CallOrder, Force, News};
 use crate::recording::{Call, CallResult, kind};
+
+/// A call that takes longer is told of before it is over.
+const QUIET: Duration = Duration::from_millis(5);
 
 impl Holder {
     pub(super) fn turn_driver(&mut self, ready: &Ready) {
@@ -53,6 +56,8 @@ impl Holder {
         let at = self.recorder.end();
         let body = Call { id: call.id, mid_line: driver.mid_line, verb: call.verb, code: call.code.as_bytes() }.encode();
         self.record(kind::CALL, &body);
+        // most calls are over before anybody needs to know that they have begun
+        self.quiet_until = Some(Instant::now() + QUIET);
         if let Some(driver) = &mut self.driver {
             driver.call = Some(Running { id: call.id, at, since: Instant::now(), since_boot_ms: since_boot_ms() });
             driver.mid_line = false;
