@@ -375,7 +375,9 @@ fn an_interrupt_spares_what_earlier_calls_left_in_the_background() {
     let root = Root::new();
     let start = "import subprocess; job = subprocess.Popen(['sleep', '1000']); print(job.pid)";
     let job: u32 = root.run(&["exec", "-l", "python", start]).ok().trim().parse().expect("a pid");
-    let stopped = root.run(&["exec", "-l", "python", "--timeout", "300ms", "import time; subprocess.run(['sleep', '1000'])"]);
+    // start times are told in hundredths of a second: within one of them nobody can tell which call it was
+    root.run(&["exec", "-l", "python", "import time; time.sleep(0.02)"]).ok();
+    let stopped = root.run(&["exec", "-l", "python", "--timeout", "300ms", "subprocess.run(['sleep', '1000'])"]);
     assert_eq!(stopped.code, 124, "{stopped:?}");
     assert!(process::is_alive(job));
     assert_eq!(root.run(&["eval", "job.poll()"]).ok(), "None\n");

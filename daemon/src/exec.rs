@@ -24,6 +24,13 @@ use crate::lifecycle::End;
 use crate::runtime::Calling;
 use crate::store::{self, Adopted, AskedExec, Begun, Finished, New, Outcome, RUNTIME_MODE, StoredExec};
 
+use known::{Asking, Known};
+use output::Seen;
+use start::{Caller, start_runtime};
+
+pub use known::Execs;
+pub use live::{Captured, Live, Progress, Text, describe, output_limit, text};
+
 /// How long a runtime that is being started, reached or ended is waited for.
 const PATIENCE: Duration = Duration::from_secs(10);
 
@@ -32,13 +39,6 @@ const SHORT: Duration = Duration::from_millis(10);
 
 /// A result that could not be stored (a full disk) is tried again this often.
 const STORE_RETRY: Duration = Duration::from_secs(2);
-
-use known::{Asking, Known};
-use output::Seen;
-use start::{Caller, start_runtime};
-
-pub use known::Execs;
-pub use live::{Captured, Live, Progress, Text, describe, output_limit, text};
 
 /// Accepts a call and sees it on its way.
 pub async fn begin(context: &Context, call: ExecCall, author: Author) -> Result<Arc<Live>, Failure> {

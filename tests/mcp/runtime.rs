@@ -33,6 +33,7 @@ fn what_one_call_leaves_the_next_finds() {
     assert_eq!(states["states"][1]["history"].as_array().map(Vec::len), Some(1), "{states}");
     let history = mcp.call("runtime", json!({"action": "history", "language": "bash"}));
     assert_eq!(history["history"][0]["command"], "cd src; export GREETING=hello");
+    assert_eq!(root.json(&["history", "--json"])[0]["author"], "agent", "the daemon sees which door it came through");
     let history = mcp.call("runtime", json!({"action": "history", "limit": 1}));
     assert_eq!((history["history"].as_array().map(Vec::len), history["history"][0]["command"].as_str()), (Some(1), Some("1 / 0")));
 

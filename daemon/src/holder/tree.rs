@@ -103,12 +103,15 @@ fn parent_of(pid: u32) -> Option<u32> {
     fields.next()?.parse().ok()
 }
 
-/// When a process was started, in milliseconds since boot; rounded up by one tick, so that nothing is taken for older than it is.
-pub fn started_at_ms(pid: u32) -> Option<u64> {
-    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    // field 22, counted from the state, which is field 3
-    let ticks: u64 = stat.rsplit_once(") ")?.1.split(' ').nth(19)?.parse().ok()?;
-    Some((ticks + 1) * 1000 / rustix::param::clock_ticks_per_second())
+/// Whether a process was started at or after a moment, in milliseconds since boot. Start times are told in ticks (hundredths of a
+/// second): one of the same tick counts as later.
+pub fn started_since(pid: u32, since_boot_ms: u64) -> bool {
+    let start = || -> Option<u64> {
+        let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+        // field 22, counted from the state, which is field 3
+        stat.rsplit_once(") ")?.1.split(' ').nth(19)?.parse().ok()
+    };
+    start().is_some_and(|ticks| ticks >= since_boot_ms * rustix::param::clock_ticks_per_second() / 1000)
 }
 
 /// Field 5 of stat.

@@ -161,7 +161,7 @@ impl Holder {
 
     /// What a call has started; what earlier ones left in the background is not meant.
     fn started_since(&self, since_boot_ms: u64) -> Vec<u32> {
-        let is_meant = |pid: &u32| *pid != self.child && tree::started_at_ms(*pid).is_some_and(|at| at >= since_boot_ms);
+        let is_meant = |pid: &u32| *pid != self.child && tree::started_since(*pid, since_boot_ms);
         tree::descendants(std::process::id()).into_iter().filter(is_meant).collect()
     }
 }
