@@ -14,7 +14,7 @@ fn what_one_call_leaves_the_next_finds() {
     let given = mcp.call("runtime", json!({"action": "exec", "command": "echo $GREETING; echo oops >&2; (exit 3)"}));
     assert_eq!((given["success"].as_bool(), given["exitCode"].as_i64()), (Some(false), Some(3)), "a result, not an error");
     assert_eq!((given["stdout"].as_str(), given["stderr"].as_str()), (Some("hello\n"), Some("oops\n")));
-    assert!(given["cwd"].as_str().is_some_and(|cwd| cwd.ends_with("/work/src")), "{given}");
+    assert!(given["cwd"].as_str().is_some_and(|cwd| cwd.ends_with("work/src")), "{given}");
     mcp.call("runtime", json!({"action": "exec", "language": "python", "command": "import json\nnumbers = [1, 2]"}));
     let given = mcp.call("runtime", json!({"action": "eval", "command": "numbers + [3]"}));
     assert_eq!(
@@ -27,7 +27,7 @@ fn what_one_call_leaves_the_next_finds() {
 
     let state = mcp.call("runtime", json!({"action": "state", "language": "bash"}))["state"].clone();
     assert_eq!((state["env_vars"]["GREETING"].as_str(), state["alive"].as_bool()), (Some("hello"), Some(true)));
-    assert!(state["working_dir"].as_str().is_some_and(|folder| folder.ends_with("/work/src")), "{state}");
+    assert!(state["working_dir"].as_str().is_some_and(|folder| folder.ends_with("work/src")), "{state}");
     let states = mcp.call("runtime", json!({"action": "state", "limit": 1}));
     assert_eq!(states["states"].as_array().map(Vec::len), Some(2), "{states}");
     assert_eq!(states["states"][1]["history"].as_array().map(Vec::len), Some(1), "{states}");
