@@ -192,6 +192,18 @@ fn an_idle_runtime_ends_and_the_next_call_says_so() {
 }
 
 #[test]
+fn an_idle_runtime_ends_also_in_a_session_that_may_last_much_longer() {
+    let root = Root::new();
+    root.config("[policy.runtime]\nidle_timeout = \"700ms\"\n");
+    // its own deadline is the one that is waited for before the first call
+    root.record("long", &["--task", "long", "--max-duration", "10h", "--idle-timeout", "5h"]);
+    let mut calls = Calls::of_session(&root, "long");
+    calls.exec("bash", "true");
+    calls.wait_ended("bash");
+    assert_eq!(root.status("long").0, "active");
+}
+
+#[test]
 fn folders_and_sessions_have_runtimes_of_their_own() {
     let root = Root::new();
     root.record("api", &[]);

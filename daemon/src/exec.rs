@@ -286,7 +286,7 @@ pub async fn cancel(context: &Context, id: ExecId) -> Result<Arc<Live>, Failure>
     Ok(live)
 }
 
-/// A line that a person typed into a transcript. What comes of it is there to be seen; a refusal is told as an event.
+/// A line that a person typed into a transcript. What comes of it is there to be seen; a refusal is in the log.
 pub async fn typed(context: &Context, session: SessionId, language: Language, code: String) {
     let call = ExecCall {
         place: Place::Session(session.to_string()),

@@ -12,7 +12,7 @@ use crate::policy::{self, Verdict};
 use crate::{request, store};
 
 /// After any of these a deadline may be nearer than before: a session began or goes on, or nobody is there any more. The end of
-/// a call is many, and moves nothing if a deadline is known (`run`).
+/// a call only if the next look is far away.
 const NEARER: &[&str] = &["start", "resume", "policy", "detach", "control", "exec_finished"];
 
 /// A database that could not be asked (a full disk) is asked again this much later.
@@ -39,8 +39,7 @@ pub async fn run(context: Context) {
             tokio::select! {
                 () = &mut due => break,
                 event = news.recv() => match event {
-                    // looked at when the known deadline comes, which is never later than one more span
-                    Ok(event) if event.kind == "exec_finished" && next.is_some() => {}
+                    Ok(event) if event.kind == "exec_finished" && looks_soon(&context, next) => {}
                     Ok(event) if NEARER.contains(&event.kind.as_str()) => break,
                     Ok(_) => {}
                     Err(RecvError::Lagged(_)) => break,
@@ -48,6 +47,14 @@ pub async fn run(context: Context) {
                 },
             }
         }
+    }
+}
+
+/// Whether the next look comes no later than a runtime that has just been called can be idle for too long: calls are many.
+fn looks_soon(context: &Context, next: Option<Steady>) -> bool {
+    match context.config.policy.of(Kind::Runtime).idle_timeout.span() {
+        Some(span) => next.is_some_and(|at| at <= context.clock.now() + span.micros()),
+        None => true,
     }
 }
 

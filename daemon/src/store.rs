@@ -81,6 +81,12 @@ impl From<rusqlite::Error> for Error {
     fn from(error: rusqlite::Error) -> Self {
         match error.sqlite_error_code() {
             Some(rusqlite::ErrorCode::DiskFull) => Self::DiskFull,
+            // what it belongs to was removed meanwhile
+            Some(rusqlite::ErrorCode::ConstraintViolation)
+                if error.sqlite_error().is_some_and(|error| error.extended_code == rusqlite::ffi::SQLITE_CONSTRAINT_FOREIGNKEY) =>
+            {
+                Self::Gone
+            }
             _ => Self::Sqlite(error),
         }
     }

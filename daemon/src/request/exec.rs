@@ -29,24 +29,19 @@ pub async fn exec(context: &Context, caller: &Arc<Caller>, call: ExecCall, autho
     let patience = call.soft_limit_ms.map_or(context.config.runtime.soft_limit.duration(), Duration::from_millis);
     let is_streamed = call.stream;
     let live = exec::begin(context, call, author).await?;
-    await_end(context, caller, &live, Some(patience), is_streamed).await;
+    await_end(context, caller, &live, patience, is_streamed).await;
     Ok(live.result(limit))
 }
 
 /// Waits for a call for as long as asked, and streams what it prints meanwhile.
-async fn await_end(context: &Context, caller: &Arc<Caller>, live: &Arc<Live>, patience: Option<Duration>, is_streamed: bool) {
+async fn await_end(context: &Context, caller: &Arc<Caller>, live: &Arc<Live>, patience: Duration, is_streamed: bool) {
     let ended = async {
         if is_streamed {
             output::follow(context, live, &caller.outbox).await;
         }
         live.ended().await;
     };
-    match patience {
-        Some(patience) => {
-            let _ = tokio::time::timeout(patience, ended).await;
-        }
-        None => ended.await,
-    }
+    let _ = tokio::time::timeout(patience, ended).await;
 }
 
 pub async fn result(
@@ -60,7 +55,7 @@ pub async fn result(
     let limit = exec::output_limit(output_limit);
     if let Some(live) = context.execs.get(id) {
         let patience = Duration::from_millis(wait_ms.unwrap_or(0));
-        await_end(context, caller, &live, Some(patience), is_streamed).await;
+        await_end(context, caller, &live, patience, is_streamed).await;
         return Ok(live.result(limit));
     }
     let stored = context.store.exec(id).await?;

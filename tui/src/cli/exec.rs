@@ -404,13 +404,11 @@ fn exit_code(result: &ExecResult) -> ExitCode {
 async fn result(paths: &Paths, exec: ExecId, wait: bool, json: bool) -> Result<ExitCode, Failure> {
     let wait_ms = wait.then_some(FOR_EVER_MS);
     let request = Request::Result { exec, wait_ms, output_limit: None, stream: !json };
-    let verb = Verb::Exec;
+    let result = follow(paths, exec, request, Follow { verb: Verb::Exec, wait_ms }).await?;
     if json {
-        let result = follow(paths, exec, request, Follow { verb, wait_ms }).await?;
         print_json(&result)?;
         return Ok(exit_code_of_result(&result));
     }
-    let result = follow(paths, exec, request, Follow { verb, wait_ms }).await?;
     say(&result, if result.value.is_some() { Verb::Eval } else { Verb::Exec })?;
     Ok(exit_code_of_result(&result))
 }
