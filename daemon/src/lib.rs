@@ -20,6 +20,7 @@ mod queue;
 mod recording;
 mod recover;
 mod registry;
+mod replay;
 mod request;
 mod runtime;
 mod server;

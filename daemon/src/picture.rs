@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use shared::id::Offset;
 use shared::message::{Line, ScreenShot};
+use shared::replay::Position;
 use shared::screen::{Keyframe, Screen, ScrolledLine, Size};
 use shared::transcript::{Ending, Transcript};
 
@@ -29,6 +30,8 @@ const MAX_SCROLLBACK: usize = 20_000;
 
 pub struct Picture {
     reader: Reader,
+    /// Of the last frame before the reader's offset.
+    time: u64,
     dir: PathBuf,
     /// The screen at `at`, in small, while there is no live one.
     base: Keyframe,
@@ -55,25 +58,30 @@ impl Picture {
             return Self::at(dir, at, keyframe);
         }
         let first = recording::segments(dir).ok().and_then(|starts| starts.first().copied()).unwrap_or(0);
-        Self::at(dir, first, Screen::new(size).keyframe())
+        Self::at(dir, Position { offset: first, time: 0 }, Screen::new(size).keyframe())
     }
 
-    fn at(dir: &Path, at: Offset, base: Keyframe) -> Self {
+    fn at(dir: &Path, at: Position, base: Keyframe) -> Self {
         Self {
-            reader: Reader::new(dir, at),
+            reader: Reader::new(dir, at.offset),
+            time: at.time,
             dir: dir.to_owned(),
             base,
             live: None,
             ahead: 0,
             transcript: Transcript::default(),
             slice: *SLICE.end(),
-            stored_at: at,
+            stored_at: at.offset,
             work: Duration::ZERO,
         }
     }
 
     pub fn offset(&self) -> Offset {
         self.reader.offset()
+    }
+
+    pub fn position(&self) -> Position {
+        Position { offset: self.offset(), time: self.time }
     }
 
     /// The live screen, without catching up.
@@ -89,12 +97,20 @@ impl Picture {
         self.screen()
     }
 
+    /// One single frame towards `until`; `false` when there.
+    pub fn frame(&mut self, until: Offset) -> bool {
+        let edge = self.reader.next_edge(until);
+        edge.is_some_and(|edge| self.step(edge))
+    }
+
     /// One batch towards `until`; `false` when there.
-    fn step(&mut self, until: Offset) -> bool {
+    pub fn step(&mut self, until: Offset) -> bool {
         let mut pieces: Vec<Piece> = Vec::new();
-        let outcome = self.reader.read(until, self.slice, |_, _, record| match record {
-            Record::Resize(size) => pieces.push(Piece::Resize(size)),
-            record => {
+        let outcome = self.reader.read(until, self.slice, |_, time, record| {
+            self.time = time;
+            if let Record::Resize(size) = record {
+                pieces.push(Piece::Resize(size));
+            } else {
                 if !matches!(pieces.last(), Some(Piece::Output(_))) {
                     pieces.push(Piece::Output(Vec::new()));
                 }
@@ -146,7 +162,7 @@ impl Picture {
         let dir = self.dir.clone();
         *self = Self::open(&dir, size, until);
         if self.offset() < first {
-            *self = Self::at(&dir, first, Screen::new(size).keyframe());
+            *self = Self::at(&dir, Position { offset: first, time: 0 }, Screen::new(size).keyframe());
         }
     }
 
@@ -157,7 +173,7 @@ impl Picture {
         self.stored_at = at;
         if ahead == 0 {
             let keyframe = self.screen().keyframe();
-            let _ = recording::append_keyframe(&self.dir, at, 0, &keyframe);
+            let _ = recording::append_keyframe(&self.dir, at, self.time, &keyframe);
         }
     }
 
@@ -200,7 +216,7 @@ impl Picture {
 }
 
 /// What a frame puts on the screen: a program's bytes as they are, an interpreter's calls as a transcript.
-fn draw(transcript: &mut Transcript, record: &Record<'_>, out: &mut Vec<u8>) {
+pub fn draw(transcript: &mut Transcript, record: &Record<'_>, out: &mut Vec<u8>) {
     match record {
         Record::Output(bytes) => out.extend_from_slice(bytes),
         Record::Stdout(bytes) => transcript.stdout(bytes, out),

@@ -6,6 +6,7 @@
 //! header frame. Keyframes lie beside a segment in `<start offset>.keys`, in the same form.
 
 mod append;
+mod index;
 mod keys;
 mod read;
 
@@ -18,6 +19,7 @@ use shared::runtime::ExitStatus;
 use shared::screen::Size;
 
 pub use append::Writer;
+pub use index::{FoundMark, Index, position_at, store_index};
 pub use keys::{append_keyframe, last_keyframe};
 pub use read::{ReadError, Reader, cut_torn_tail, tail};
 
@@ -47,8 +49,16 @@ pub mod kind {
     pub const CALL: u8 = 8;
     /// What came of it.
     pub const RESULT: u8 = 9;
+    /// What was typed, of a session that records that.
+    pub const INPUT: u8 = 10;
+    /// A mark of an imported recording.
+    pub const MARKER: u8 = 11;
     /// Only in `.keys` files.
     pub const KEYFRAME: u8 = 16;
+    /// Only in `.index` files.
+    pub const POINTS: u8 = 17;
+    pub const MARK: u8 = 18;
+    pub const INDEXED: u8 = 19;
 }
 
 /// First frame of every segment.
@@ -73,6 +83,8 @@ pub enum Record<'a> {
     Stderr(&'a [u8]),
     Call(Call<'a>),
     Result(CallResult<'a>),
+    Input(&'a [u8]),
+    Marker(&'a [u8]),
     /// A later version's kind: passed over.
     Unknown,
 }
@@ -202,6 +214,8 @@ pub fn understand(kind: u8, body: &[u8]) -> Record<'_> {
         kind::STDERR => Record::Stderr(body),
         kind::CALL => Call::decode(body).map_or(Record::Unknown, Record::Call),
         kind::RESULT => CallResult::decode(body).map_or(Record::Unknown, Record::Result),
+        kind::INPUT => Record::Input(body),
+        kind::MARKER => Record::Marker(body),
         _ => Record::Unknown,
     }
 }
@@ -212,6 +226,17 @@ fn segment_path(dir: &Path, start: Offset) -> PathBuf {
 
 fn keys_path(dir: &Path, start: Offset) -> PathBuf {
     dir.join(format!("{start:016x}.keys"))
+}
+
+fn index_path(dir: &Path, start: Offset) -> PathBuf {
+    dir.join(format!("{start:016x}.index"))
+}
+
+/// Takes one segment away with everything that belongs to it; what is not there is no error.
+fn remove_segment(dir: &Path, start: Offset) {
+    for path in [segment_path(dir, start), keys_path(dir, start), index_path(dir, start)] {
+        let _ = std::fs::remove_file(path);
+    }
 }
 
 /// Start offsets of the segments that are there, oldest first.
@@ -231,6 +256,18 @@ pub fn segments(dir: &Path) -> std::io::Result<Vec<Offset>> {
 pub fn disk_bytes(dir: &Path) -> u64 {
     std::fs::read_dir(dir)
         .map_or(0, |entries| entries.filter_map(Result::ok).filter_map(|entry| entry.metadata().ok()).map(|meta| meta.len()).sum())
+}
+
+/// The first header that is there: when it began, and whose it is.
+pub fn header(dir: &Path) -> Option<SegmentHeader> {
+    let first = segments(dir).ok()?.into_iter().next()?;
+    let mut header = None;
+    let _ = Reader::new(dir, first).read(Offset::MAX, 1 << 10, |_, _, record| {
+        if let Record::Header(found) = record {
+            header.get_or_insert(found);
+        }
+    });
+    header
 }
 
 /// When output was last appended, as the file system has it.

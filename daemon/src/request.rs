@@ -6,6 +6,7 @@ mod exec;
 mod life;
 mod queue;
 mod record;
+mod replay;
 mod session;
 mod stats;
 mod terminal;
@@ -110,7 +111,7 @@ pub fn is_in_order(request: &Request) -> bool {
 
 /// Whether a request only waits, so that it is of no use once the client has gone.
 pub fn only_waits(request: &Request) -> bool {
-    matches!(request, Request::Wait { .. } | Request::Result { .. })
+    matches!(request, Request::Wait { .. } | Request::Result { .. } | Request::Records { .. })
 }
 
 /// Carries a request out; `None` when it has sent its own answer.
@@ -162,6 +163,9 @@ pub async fn perform(context: &Context, caller: &Arc<Caller>, id: u64, request: 
         Request::ResetRuntime { place, language } => answer!(exec::reset(context, place, language, author).await),
         Request::Screen { name, scrollback, language } => answer!(terminal::screen(context, name, scrollback, language).await),
         Request::Wait { name, condition, timeout_ms } => answer!(wait::wait(context, name, condition, timeout_ms).await),
+        Request::Replay(of) => answer!(replay::outline(context, of).await),
+        Request::Seek { runtime, seek } => answer!(replay::seek(context, runtime, seek).await),
+        Request::Records { runtime, from, most, wait_ms } => answer!(replay::records(context, runtime, from, most, wait_ms).await),
         Request::Attach(attach) => terminal::attach(context, caller, id, attach).await.map(|()| None),
         Request::Detach { name } => answer!(terminal::detach(context, name).await),
         Request::Resize { size } => answer!(terminal::resize(caller, size).await),

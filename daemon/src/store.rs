@@ -12,6 +12,7 @@ mod new;
 mod open;
 mod queue;
 mod record;
+mod recorded;
 mod runtime;
 mod schema;
 mod session;
@@ -40,6 +41,7 @@ pub use life::{Asked, EndAsked};
 pub use new::{New, Opened, Program};
 pub use open::{check_large, open};
 pub use queue::{Promoted, QueuedLaunch};
+pub use recorded::Recorded;
 pub use runtime::{Ending, EndingAt, LiveRuntime};
 pub use webhook::{Head, NewWebhook, Settled};
 

@@ -10,8 +10,9 @@ use crate::config::Prefix;
 use crate::event::Event;
 use crate::exec::{ExecCall, Language, Place, Stream};
 use crate::filter::Filter;
-use crate::id::{ExecId, Seq, SessionId};
+use crate::id::{ExecId, Offset, RuntimeId, Seq, SessionId};
 use crate::policy::Limit;
+use crate::replay::{self, Seek};
 use crate::screen::Size;
 use crate::session::Status;
 use crate::webhook::Hears;
@@ -224,6 +225,22 @@ pub enum Request {
         timeout_ms: Option<u64>,
     },
     Attach(Attach),
+    /// A recording from outside: its length, where things happened, its marks.
+    Replay(replay::Of),
+    /// The screen at a moment of a recording.
+    Seek {
+        runtime: RuntimeId,
+        #[serde(flatten)]
+        seek: Seek,
+    },
+    /// What was recorded from an edge of a frame on, about `most` bytes of it.
+    Records {
+        runtime: RuntimeId,
+        from: Offset,
+        most: Option<u32>,
+        /// At the end of a live recording: waits this long for more.
+        wait_ms: Option<u64>,
+    },
     /// Ends every attachment to that session.
     Detach {
         name: String,

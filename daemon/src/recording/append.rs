@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use shared::id::Offset;
 use shared::screen::Size;
 
-use super::{FORMAT, SEGMENT_BYTES, SegmentHeader, encode, keys_path, kind, segment_path};
+use super::{FORMAT, SEGMENT_BYTES, SegmentHeader, encode, kind, remove_segment, segment_path};
 
 pub struct Writer {
     dir: PathBuf,
@@ -64,8 +64,7 @@ impl Writer {
         }
         while self.segments.len() as u64 * SEGMENT_BYTES > self.max_bytes && self.segments.len() > 2 {
             if let Some(oldest) = self.segments.pop_front() {
-                let _ = std::fs::remove_file(segment_path(&self.dir, oldest));
-                let _ = std::fs::remove_file(keys_path(&self.dir, oldest));
+                remove_segment(&self.dir, oldest);
             }
         }
         Ok(())

@@ -7,6 +7,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
 use shared::id::Offset;
+use shared::replay::Position;
 use shared::screen::Keyframe;
 
 use super::{decode, encode, keys_path, kind, segments};
@@ -28,7 +29,7 @@ pub fn append_keyframe(dir: &Path, offset: Offset, time: u64, keyframe: &Keyfram
 }
 
 /// The last keyframe at or before `offset`.
-pub fn last_keyframe(dir: &Path, offset: Offset) -> io::Result<Option<(Offset, Keyframe)>> {
+pub fn last_keyframe(dir: &Path, offset: Offset) -> io::Result<Option<(Position, Keyframe)>> {
     let starts = segments(dir)?;
     for start in starts.iter().rev().filter(|start| **start <= offset) {
         let bytes = match std::fs::read(keys_path(dir, *start)) {
@@ -43,8 +44,10 @@ pub fn last_keyframe(dir: &Path, offset: Offset) -> io::Result<Option<(Offset, K
             rest = &rest[frame.size..];
             let Some((at, body)) = frame.body.split_first_chunk::<8>() else { continue };
             let at = Offset::from_le_bytes(*at);
-            if frame.kind == kind::KEYFRAME && at <= offset {
-                best = Some((at, body));
+            // not always in order: a screen that was looked at live may be stored before what is indexed later
+            let is_nearer = best.is_none_or(|(known, _): (Position, _)| known.offset < at);
+            if frame.kind == kind::KEYFRAME && at <= offset && is_nearer {
+                best = Some((Position { offset: at, time: frame.time }, body));
             }
         }
         if let Some((at, body)) = best

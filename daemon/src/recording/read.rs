@@ -21,6 +21,9 @@ pub enum ReadError {
     Io(#[from] io::Error),
 }
 
+/// What is asked for when one frame is wanted: most of what people see happen is smaller.
+const SMALL: usize = 128;
+
 /// Reads frames in order from any frame's edge.
 pub struct Reader {
     dir: PathBuf,
@@ -42,6 +45,16 @@ impl Reader {
     pub fn seek(&mut self, offset: Offset) {
         self.offset = offset;
         self.segment = None;
+    }
+
+    /// Where the next frame ends, if it is whole and ends at or before `until`.
+    pub fn next_edge(&mut self, until: Offset) -> Option<Offset> {
+        let here = self.offset;
+        let mut edge = None;
+        let read = self.read(until, SMALL, |end, _, _| edge = edge.or(Some(end)));
+        // nothing was consumed
+        self.offset = here;
+        read.is_ok().then_some(edge).flatten()
     }
 
     /// Gives up memory and the open file while nothing is to be read.

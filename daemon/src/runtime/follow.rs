@@ -252,7 +252,7 @@ impl Runtime {
                 }
                 Record::Call(call) => pieces.push(Piece::Noted(Noted::call(&call, end - (call.size() + OVERHEAD) as u64), end)),
                 Record::Result(result) => pieces.push(Piece::Noted(Noted::result(&result, end), end)),
-                Record::Header(_) | Record::Gap(_) | Record::Unknown => {}
+                Record::Header(_) | Record::Gap(_) | Record::Input(_) | Record::Marker(_) | Record::Unknown => {}
             });
             match outcome {
                 Ok(true) => {}

@@ -1,0 +1,221 @@
+//! The time machine: what a recording holds, the screen at any moment of it, and what comes after one.
+
+use std::time::Duration;
+
+use base64::Engine;
+use shared::event::Event;
+use shared::id::{Offset, RuntimeId, SessionId};
+use shared::message::{Code, Failure};
+use shared::replay::{Mark, MarkKind, Moment, Of, Outline, Position, Records, Seek};
+
+use super::find;
+use crate::context::Context;
+use crate::recording::{self, FoundMark, Index};
+use crate::replay::Replay;
+use crate::store::Recorded;
+
+/// Points told at most: a timeline has fewer columns, and the answer must fit into one line.
+const MAX_POINTS: usize = 16 << 10;
+
+/// Marks told at most.
+const MAX_MARKS: usize = 10_000;
+
+/// Records at a time, if the client does not say.
+const BATCH: u32 = 256 << 10;
+const MAX_BATCH: u32 = 2 << 20;
+
+/// A client that waits for more asks again after this at the latest.
+const MAX_WAIT: Duration = Duration::from_secs(60);
+
+pub async fn outline(context: &Context, of: Of) -> Result<Outline, Failure> {
+    let recorded = which(context, of).await?;
+    let replay = open(context, &recorded);
+    let (dir, until) = (replay.dir.clone(), replay.until);
+    let (index, header) = work(move || Ok((Index::read(&dir, until)?, recording::header(&dir)))).await?;
+    let Some(header) = header else { return Err(nothing_recorded(&recorded.name)) };
+    let first = index.points.first().copied().unwrap_or_default();
+    let mut marks = found_marks(index.marks);
+    marks.extend(events(context, recorded.session, header.began_at, index.end.time).await?);
+    marks.sort_by_key(|mark| mark.time);
+    let surplus = marks.len().saturating_sub(MAX_MARKS);
+    marks.drain(..surplus);
+    Ok(Outline {
+        runtime: recorded.runtime,
+        session: recorded.session,
+        name: recorded.name,
+        language: recorded.language,
+        command: if recorded.language.is_some() { Vec::new() } else { recorded.launch.argv },
+        began_at: jiff::Timestamp::from_microsecond(header.began_at).unwrap_or_default(),
+        first,
+        end: index.end,
+        is_live: context.registry.runtime(recorded.runtime).is_some(),
+        points: thinned(index.points),
+        marks,
+        marks_left_off: surplus as u64,
+    })
+}
+
+pub async fn seek(context: &Context, runtime: RuntimeId, seek: Seek) -> Result<Moment, Failure> {
+    let recorded = by_id(context, runtime).await?;
+    let replay = open(context, &recorded);
+    let until = replay.until;
+    let (at, keyframe) = work(move || replay.seek(seek)).await?;
+    let is_live = context.registry.runtime(runtime).is_some();
+    let end = if is_live { until } else { at.offset };
+    let keyframe = base64::engine::general_purpose::STANDARD.encode(keyframe.to_bytes());
+    Ok(Moment { at, keyframe, end, is_live })
+}
+
+pub async fn records(
+    context: &Context,
+    runtime: RuntimeId,
+    from: Offset,
+    most: Option<u32>,
+    wait_ms: Option<u64>,
+) -> Result<Records, Failure> {
+    let recorded = by_id(context, runtime).await?;
+    let most = most.unwrap_or(BATCH).clamp(1, MAX_BATCH) as usize;
+    let deadline = tokio::time::Instant::now() + wait_ms.map_or(Duration::ZERO, Duration::from_millis).min(MAX_WAIT);
+    loop {
+        let handle = context.registry.runtime(runtime);
+        // looked at before reading: what comes in between is read in the next round
+        let mut activity = handle.as_ref().map(|handle| handle.activity());
+        if let Some(activity) = &mut activity {
+            activity.mark_unchanged();
+        }
+        let replay = open(context, &recorded);
+        let until = replay.until;
+        let (records, at_end) = work(move || replay.records(from, most).map_err(std::io::Error::other)).await?;
+        let end = if handle.is_some() { until } else { records.last().map_or(from, |record| record.end) };
+        if !records.is_empty() || handle.is_none() || tokio::time::Instant::now() >= deadline {
+            return Ok(Records { at_end, is_live: handle.is_some(), end, records });
+        }
+        tokio::select! {
+            () = tokio::time::sleep_until(deadline) => {}
+            // the program's end is the end of its activity
+            _ = async { match &mut activity { Some(activity) => activity.changed().await.is_ok(), None => false } } => {}
+        }
+    }
+}
+
+/// Reading a recording is work: not for the thread that serves everybody.
+async fn work<T: Send + 'static>(read: impl FnOnce() -> std::io::Result<T> + Send + 'static) -> Result<T, Failure> {
+    match tokio::task::spawn_blocking(read).await {
+        Ok(Ok(value)) => Ok(value),
+        Ok(Err(error)) if error.kind() == std::io::ErrorKind::NotFound => {
+            Err(Failure::new(Code::Status, "nothing of it is recorded any more"))
+        }
+        Ok(Err(error)) => Err(Failure::failed(format!("the recording could not be read: {error}"))),
+        Err(_) => Err(Failure::failed("the recording could not be read: this is a bug; `sessions-tui daemon logs` may say more")),
+    }
+}
+
+fn open(context: &Context, recorded: &Recorded) -> Replay {
+    let until = context.registry.runtime(recorded.runtime).map_or(Offset::MAX, |handle| handle.facts.end());
+    Replay { dir: context.paths.recording(recorded.runtime), size: recorded.launch.size, until }
+}
+
+async fn by_id(context: &Context, runtime: RuntimeId) -> Result<Recorded, Failure> {
+    let found = context.store.recorded(runtime).await?;
+    found.ok_or_else(|| Failure::new(Code::NotFound, "the session of this recording is gone"))
+}
+
+/// The recording that is meant: of the program, else of the interpreter that was started last.
+async fn which(context: &Context, of: Of) -> Result<Recorded, Failure> {
+    if let Some(runtime) = of.runtime {
+        return by_id(context, runtime).await;
+    }
+    let session = find(context, of.name).await?;
+    let all = context.store.recorded_of(session.id).await?;
+    let chosen = match of.language {
+        Some(_) => all.into_iter().find(|recorded| recorded.language == of.language),
+        None => {
+            let program = all.iter().position(|recorded| recorded.language.is_none());
+            all.into_iter().nth(program.unwrap_or(0))
+        }
+    };
+    match (chosen, of.language) {
+        (Some(recorded), _) => Ok(recorded),
+        (None, Some(language)) => {
+            Err(Failure::new(Code::Status, format!("session {} has had no {language} runtime: there is nothing to replay", session.name)))
+        }
+        (None, None) => Err(nothing_recorded(&session.name)),
+    }
+}
+
+fn nothing_recorded(name: &str) -> Failure {
+    Failure::new(Code::Status, format!("nothing of session {name} is recorded"))
+}
+
+/// Beginnings and ends put together.
+fn found_marks(found: Vec<FoundMark>) -> Vec<Mark> {
+    let mut marks: Vec<Mark> = Vec::new();
+    for mark in found {
+        match mark {
+            FoundMark::Begins { offset, time, text } => {
+                marks.push(Mark { time, offset: Some(offset), kind: MarkKind::Command, text, exit_code: None, took: None });
+            }
+            FoundMark::Ends { time, exit_code, .. } => {
+                let open = marks.iter_mut().rev().find(|mark| mark.kind == MarkKind::Command).filter(|mark| mark.took.is_none());
+                if let Some(open) = open {
+                    (open.exit_code, open.took) = (exit_code, Some(time.saturating_sub(open.time)));
+                }
+            }
+            FoundMark::Marker { offset, time, text } => {
+                marks.push(Mark { time, offset: Some(offset), kind: MarkKind::Marker, text, exit_code: None, took: None });
+            }
+        }
+    }
+    marks
+}
+
+/// What happened to the session while this was recorded; calls are marks of their own.
+async fn events(context: &Context, session: SessionId, began_at: i64, end: u64) -> Result<Vec<Mark>, Failure> {
+    let told = context.store.recent_events(session, MAX_MARKS as u32).await?;
+    Ok(told
+        .into_iter()
+        .filter(|event| !matches!(event.kind.as_str(), "exec_started" | "exec_finished"))
+        .filter_map(|event| {
+            let time = u64::try_from(event.at.as_microsecond() - began_at).ok().filter(|time| *time <= end)?;
+            Some(Mark { time, offset: None, kind: MarkKind::Event, text: in_words(&event), exit_code: None, took: None })
+        })
+        .collect())
+}
+
+/// An event on one line.
+fn in_words(event: &Event) -> String {
+    let data = match &event.data {
+        serde_json::Value::Object(map) if map.is_empty() => String::new(),
+        serde_json::Value::Null => String::new(),
+        data => format!(" {data}"),
+    };
+    shared::text::fit(&shared::text::visible(&format!("{}{data}", event.kind)), 200)
+}
+
+/// Few enough to be told; pauses stay exact.
+fn thinned(points: Vec<Position>) -> Vec<Position> {
+    let mut step = 1_000_000;
+    let mut kept = points.clone();
+    while kept.len() > MAX_POINTS {
+        step *= 2;
+        kept.clear();
+        let mut before: Option<Position> = None;
+        for point in &points {
+            let is_far = kept.last().is_none_or(|last: &Position| point.time - last.time >= step);
+            if let Some(before) = before.filter(|before| point.time - before.time >= step)
+                && kept.last() != Some(&before)
+            {
+                kept.push(before);
+            }
+            if is_far {
+                kept.push(*point);
+            }
+            before = Some(*point);
+        }
+        kept.extend(points.last().filter(|last| kept.last() != Some(*last)));
+        if step > u64::MAX / 4 {
+            break;
+        }
+    }
+    kept
+}
