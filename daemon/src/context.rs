@@ -14,6 +14,7 @@ use crate::log::Log;
 use crate::queue::Queue;
 use crate::registry::Registry;
 use crate::store::StoreHandle;
+use crate::upkeep::Upkeep;
 use crate::webhook::Post;
 
 pub type Context = Arc<World>;
@@ -25,6 +26,7 @@ pub struct World {
     pub registry: Registry,
     pub execs: Execs,
     pub queue: Queue,
+    pub upkeep: Upkeep,
     pub clock: Clock,
     pub post: Post,
     pub log: Log,

@@ -26,6 +26,7 @@ mod runtime;
 mod server;
 mod store;
 mod tty;
+mod upkeep;
 mod webhook;
 
 pub use holder::run as run_holder;

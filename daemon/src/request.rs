@@ -3,6 +3,7 @@
 mod daemon;
 mod event;
 mod exec;
+mod forget;
 mod life;
 mod queue;
 mod record;
@@ -163,6 +164,8 @@ pub async fn perform(context: &Context, caller: &Arc<Caller>, id: u64, request: 
         Request::ResetRuntime { place, language } => answer!(exec::reset(context, place, language, author).await),
         Request::Screen { name, scrollback, language } => answer!(terminal::screen(context, name, scrollback, language).await),
         Request::Wait { name, condition, timeout_ms } => answer!(wait::wait(context, name, condition, timeout_ms).await),
+        Request::Forget { name } => answer!(forget::forget(context, name, author).await),
+        Request::Disk(filter) => answer!(stats::disk(context, filter).await),
         Request::Replay(of) => answer!(replay::outline(context, of).await),
         Request::Seek { runtime, seek } => answer!(replay::seek(context, runtime, seek).await),
         Request::Records { runtime, from, most, wait_ms } => answer!(replay::records(context, runtime, from, most, wait_ms).await),

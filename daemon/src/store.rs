@@ -5,6 +5,7 @@ mod cleanup;
 mod clock;
 mod event;
 mod exec;
+mod forget;
 mod interpreter;
 mod launch;
 mod life;

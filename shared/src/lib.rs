@@ -15,6 +15,7 @@ pub mod message;
 pub mod name;
 pub mod paths;
 pub mod policy;
+pub mod redact;
 pub mod replay;
 pub mod runtime;
 pub mod screen;

@@ -13,6 +13,7 @@ use crate::filter::Filter;
 use crate::id::{ExecId, Offset, RuntimeId, Seq, SessionId};
 use crate::policy::Limit;
 use crate::replay::{self, Seek};
+use crate::runtime::Keeps;
 use crate::screen::Size;
 use crate::session::Status;
 use crate::webhook::Hears;
@@ -225,6 +226,12 @@ pub enum Request {
         timeout_ms: Option<u64>,
     },
     Attach(Attach),
+    /// Takes a session's recordings away for good, with the words of its calls; its record stays.
+    Forget {
+        name: String,
+    },
+    /// What recordings take on disk.
+    Disk(Filter),
     /// A recording from outside: its length, where things happened, its marks.
     Replay(replay::Of),
     /// The screen at a moment of a recording.
@@ -305,6 +312,8 @@ pub struct NewSession {
     pub group: Option<String>,
     /// Waits for its turn, in the group `default` if none is named.
     pub queue: bool,
+    /// What of its terminal is recorded; without it, what the settings say.
+    pub keeps: Option<Keeps>,
 }
 
 /// Takes away what ended long ago.

@@ -261,6 +261,12 @@ pub struct NewArgs {
     /// The terminal's size until someone attaches
     #[arg(long, value_name = "COLSxROWS", value_parser = parse::size)]
     size: Option<Size>,
+    /// Record nothing of what it prints: no replay, no search, and an empty screen after a restart of the daemon
+    #[arg(long, conflicts_with = "no_run")]
+    no_record: bool,
+    /// Record what is typed too, except into a terminal that does not show it (passwords)
+    #[arg(long, conflicts_with_all = ["no_run", "no_record"])]
+    record_input: bool,
     /// A variable for the program
     #[arg(short, long = "env", value_name = "NAME=VALUE", value_parser = parse::variable)]
     env: Vec<(String, String)>,
