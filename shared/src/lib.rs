@@ -2,6 +2,7 @@
 //! No files, sockets, clock or async here: everything is a value or a pure function.
 
 mod answer;
+pub mod asciicast;
 pub mod config;
 pub mod event;
 pub mod exec;
