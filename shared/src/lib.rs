@@ -17,6 +17,8 @@ pub mod paths;
 pub mod policy;
 pub mod runtime;
 pub mod screen;
+pub mod search;
+pub mod seen;
 pub mod session;
 pub mod stats;
 pub mod terminal;
