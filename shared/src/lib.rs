@@ -20,6 +20,8 @@ pub mod redact;
 pub mod replay;
 pub mod runtime;
 pub mod screen;
+pub mod search;
+pub mod seen;
 pub mod session;
 pub mod stats;
 pub mod terminal;

@@ -15,6 +15,7 @@ use crate::policy::Limit;
 use crate::replay::{self, Seek};
 use crate::runtime::Keeps;
 use crate::screen::Size;
+use crate::search::{Hit, Pattern, SearchQuery};
 use crate::session::Status;
 use crate::webhook::Hears;
 
@@ -166,6 +167,18 @@ pub enum Request {
         #[serde(flatten)]
         place: Place,
         language: Option<Language>,
+    },
+    /// Hits are pushed, newest first; answered with a `SearchSummary` when all is searched.
+    Search(Box<SearchQuery>),
+    /// The next match in one recording after an offset, or the last one before it; answered with a hit or nothing.
+    Find {
+        runtime: RuntimeId,
+        #[serde(flatten)]
+        pattern: Pattern,
+        /// As in hits: the end of a frame.
+        from: Offset,
+        #[serde(default)]
+        forward: bool,
     },
     Stats(Filter),
     Cleanup(Cleanup),
@@ -467,6 +480,17 @@ pub enum Push {
         exec: ExecId,
         stream: Stream,
         base64: String,
+    },
+    /// Found by the search with this call's id.
+    Hit {
+        call: u64,
+        hit: Box<Hit>,
+    },
+    /// How far that search is, in bytes of recordings.
+    SearchProgress {
+        call: u64,
+        searched: u64,
+        total: u64,
     },
     /// The daemon ends; with `restart` another one follows at once.
     Stopping {
