@@ -34,6 +34,9 @@ const FORMAT: u32 = 1;
 /// A segment is closed above this: the unit of dropping old output.
 pub const SEGMENT_BYTES: u64 = 16 << 20;
 
+/// Beside an import that has not ended.
+pub const UNFINISHED: &str = "unfinished";
+
 /// Time and check before every body.
 const STAMP: usize = 12;
 
@@ -268,6 +271,12 @@ pub fn segments(dir: &Path) -> std::io::Result<Vec<Offset>> {
     // both forms of one that is just being packed
     starts.dedup();
     Ok(starts)
+}
+
+/// Where a recording that is being written ends about now; a frame may be half-written there.
+pub fn open_end(dir: &Path) -> Option<Offset> {
+    let last = segments(dir).ok()?.into_iter().next_back()?;
+    Some(last + std::fs::metadata(segment_path(dir, last)).ok()?.len())
 }
 
 /// What a segment takes on disk, without what belongs to it.

@@ -4,6 +4,7 @@ mod daemon;
 mod event;
 mod exec;
 mod forget;
+mod import;
 mod life;
 mod queue;
 mod record;
@@ -40,6 +41,8 @@ pub struct Caller {
     attachment: Mutex<Option<(RuntimeHandle, ClientId)>>,
     /// The client's terminal, while the daemon has it.
     terminal: Mutex<Option<Terminal>>,
+    /// A recording that is being taken in.
+    import: Mutex<Option<import::Importing>>,
 }
 
 struct Terminal {
@@ -57,7 +60,7 @@ impl Drop for Terminal {
 
 impl Caller {
     pub fn new(outbox: Arc<Outbox>, author: Author) -> Self {
-        Self { outbox, author, attachment: Mutex::new(None), terminal: Mutex::new(None) }
+        Self { outbox, author, attachment: Mutex::new(None), terminal: Mutex::new(None), import: Mutex::new(None) }
     }
 
     fn attachment(&self) -> Option<(RuntimeHandle, ClientId)> {
@@ -107,7 +110,7 @@ impl Caller {
 
 /// Whether the next thing the client says only makes sense after this one.
 pub fn is_in_order(request: &Request) -> bool {
-    matches!(request, Request::Attach(_) | Request::Resize { .. } | Request::TakeControl | Request::KeyHelp | Request::Leave)
+    matches!(request, Request::Attach(_) | Request::Import(_) | Request::Resize { .. } | Request::TakeControl | Request::KeyHelp | Request::Leave)
 }
 
 /// Whether a request only waits, so that it is of no use once the client has gone.
@@ -164,6 +167,7 @@ pub async fn perform(context: &Context, caller: &Arc<Caller>, id: u64, request: 
         Request::ResetRuntime { place, language } => answer!(exec::reset(context, place, language, author).await),
         Request::Screen { name, scrollback, language } => answer!(terminal::screen(context, name, scrollback, language).await),
         Request::Wait { name, condition, timeout_ms } => answer!(wait::wait(context, name, condition, timeout_ms).await),
+        Request::Import(step) => import::step(context, caller, id, step, author).await.map(Some),
         Request::Forget { name } => answer!(forget::forget(context, name, author).await),
         Request::Disk(filter) => answer!(stats::disk(context, filter).await),
         Request::Replay(of) => answer!(replay::outline(context, of).await),

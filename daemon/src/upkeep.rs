@@ -2,10 +2,12 @@
 //! and the limits on what is kept. One piece of work at a time, in a thread that gives way to everything else.
 
 use std::collections::{BTreeSet, HashSet};
+use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use shared::id::RuntimeId;
+use shared::screen::Size;
 use tokio::sync::{Notify, oneshot};
 
 use crate::context::Context;
@@ -41,6 +43,15 @@ pub async fn run(context: Context) {
     // what an earlier daemon had no time for
     let folder = context.paths.recordings();
     for runtime in low(move || recording::folders(&folder)).await.unwrap_or_default() {
+        let mark = context.paths.recording(runtime).join(recording::UNFINISHED);
+        if mark.exists() {
+            match context.store.recorded(runtime).await {
+                Ok(Some(_)) => drop(std::fs::remove_file(mark)),
+                // an import that a daemon before this one did not end
+                Ok(None) => drop(std::fs::remove_dir_all(context.paths.recording(runtime))),
+                Err(_) => {}
+            }
+        }
         context.upkeep.due.lock().unwrap_or_else(PoisonError::into_inner).insert(runtime);
     }
     let mut limits_due = Some(tokio::time::Instant::now() + LOOK_AFTER);
@@ -76,6 +87,7 @@ async fn tend(context: &Context, runtime: RuntimeId) {
         for (n, start) in starts.iter().enumerate() {
             let next = starts.get(n + 1).copied();
             if next.is_none() && is_live {
+                index_open(&dir, launch.size);
                 break;
             }
             let is_worth_it = next.is_some() || recording::segment_bytes(&dir, *start) >= WORTH_INDEXING;
@@ -100,6 +112,15 @@ async fn tend(context: &Context, runtime: RuntimeId) {
         }
         _ => {}
     }
+}
+
+/// What is being written gets keyframes too, as far as it has come.
+fn index_open(dir: &Path, size: Size) {
+    let known = recording::last_keyframe(dir, u64::MAX).ok().flatten().map_or(0, |(at, _)| at.offset);
+    let mut picture = Picture::open(dir, size, known);
+    let Some(end) = recording::open_end(dir).filter(|end| end - known.min(*end) > WORTH_INDEXING) else { return };
+    picture.store_often();
+    while picture.step(end) {}
 }
 
 /// Takes away the oldest output while there is more than there should be, or older than it should be.

@@ -243,6 +243,8 @@ pub enum Request {
     Forget {
         name: String,
     },
+    /// A recording from elsewhere becomes a session that has ended: beginning, records, end.
+    Import(Import),
     /// What recordings take on disk.
     Disk(Filter),
     /// A recording from outside: its length, where things happened, its marks.
@@ -327,6 +329,31 @@ pub struct NewSession {
     pub queue: bool,
     /// What of its terminal is recorded; without it, what the settings say.
     pub keeps: Option<Keeps>,
+}
+
+/// A step of taking in a recording; one at a time on a connection.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "step", rename_all = "snake_case")]
+pub enum Import {
+    Begin {
+        /// What to call it; must be free.
+        name: Option<String>,
+        /// Without a name: what one is made from.
+        called: Option<String>,
+        /// Where the caller is.
+        here: String,
+        began_at: Option<jiff::Timestamp>,
+        size: Size,
+        command: Option<String>,
+        title: Option<String>,
+    },
+    /// In order of time; their ends are not looked at.
+    Records {
+        records: Vec<replay::Record>,
+    },
+    End {
+        exit_code: i32,
+    },
 }
 
 /// Takes away what ended long ago.

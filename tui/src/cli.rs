@@ -10,6 +10,7 @@ mod life;
 mod parse;
 mod record;
 mod session;
+mod recording;
 mod stats;
 mod table;
 mod terminal;
@@ -187,6 +188,8 @@ pub enum Command {
         #[arg(long)]
         json: bool,
     },
+    #[command(flatten)]
+    Recording(recording::RecordingCommand),
     #[command(flatten)]
     Stats(stats::StatsCommand),
     /// Groups of sessions of which only so many run at once
@@ -409,6 +412,7 @@ async fn perform(paths: &Paths, command: Command) -> Result<(), Failure> {
         Command::Exec(command) => exec::perform(paths, command).await.map(|_| ()),
         Command::Life(command) => life::perform(paths, command).await,
         Command::Record(command) => record::perform(paths, command).await,
+        Command::Recording(command) => recording::perform(paths, command).await,
         Command::Stats(command) => stats::perform(paths, command).await,
         Command::Webhook { command } => webhook::perform(paths, command).await,
         Command::Group { command } => group::perform(paths, command).await,

@@ -60,6 +60,15 @@ impl StoreHandle {
         .await
     }
 
+    /// A name for a new thread that nobody has: this, or with a number.
+    pub async fn free_name(&self, wanted: String) -> Result<String> {
+        self.read(move |connection| {
+            let mut taken = connection.prepare_cached("SELECT EXISTS (SELECT 1 FROM threads WHERE name = ?1)")?;
+            Ok(shared::name::generate(&wanted, |name| taken.query_row([name], |row| row.get(0)).unwrap_or(false)))
+        })
+        .await
+    }
+
     pub async fn recorded(&self, runtime: RuntimeId) -> Result<Option<Recorded>> {
         self.read(move |connection| Ok(query(connection, "WHERE runtimes.id = ?1", [runtime.to_string()])?.pop())).await
     }
