@@ -22,6 +22,7 @@ mod recover;
 mod registry;
 mod request;
 mod runtime;
+mod search;
 mod server;
 mod store;
 mod tty;

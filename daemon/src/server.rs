@@ -141,6 +141,7 @@ async fn open_world(
         registry: Registry::default(),
         execs: crate::exec::Execs::default(),
         queue: Queue::default(),
+        searches: crate::search::Turns::default(),
         clock,
         log,
         local_lease,

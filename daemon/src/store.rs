@@ -14,6 +14,7 @@ mod queue;
 mod record;
 mod runtime;
 mod schema;
+mod search;
 mod session;
 mod stats;
 mod thread;
@@ -41,6 +42,7 @@ pub use new::{New, Opened, Program};
 pub use open::{check_large, open};
 pub use queue::{Promoted, QueuedLaunch};
 pub use runtime::{Ending, EndingAt, LiveRuntime};
+pub use search::{ExecFacts, Scope, SearchedEvent, SearchedExec, SearchedRuntime, SearchedSession};
 pub use webhook::{Head, NewWebhook, Settled};
 
 #[derive(Debug, thiserror::Error)]
