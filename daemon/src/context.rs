@@ -13,6 +13,7 @@ use crate::exec::Execs;
 use crate::log::Log;
 use crate::queue::Queue;
 use crate::registry::Registry;
+use crate::search::Turns;
 use crate::store::StoreHandle;
 use crate::upkeep::Upkeep;
 use crate::webhook::Post;
@@ -27,6 +28,7 @@ pub struct World {
     pub execs: Execs,
     pub queue: Queue,
     pub upkeep: Upkeep,
+    pub searches: Turns,
     pub clock: Clock,
     pub post: Post,
     pub log: Log,

@@ -23,6 +23,7 @@ mod registry;
 mod replay;
 mod request;
 mod runtime;
+mod search;
 mod server;
 mod store;
 mod tty;

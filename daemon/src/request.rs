@@ -9,6 +9,7 @@ mod life;
 mod queue;
 mod record;
 mod replay;
+mod search;
 mod session;
 mod stats;
 mod terminal;
@@ -115,7 +116,10 @@ pub fn is_in_order(request: &Request) -> bool {
 
 /// Whether a request only waits, so that it is of no use once the client has gone.
 pub fn only_waits(request: &Request) -> bool {
-    matches!(request, Request::Wait { .. } | Request::Result { .. } | Request::Records { .. })
+    matches!(
+        request,
+        Request::Wait { .. } | Request::Result { .. } | Request::Records { .. } | Request::Search(_) | Request::Find { .. }
+    )
 }
 
 /// Carries a request out; `None` when it has sent its own answer.
@@ -143,6 +147,8 @@ pub async fn perform(context: &Context, caller: &Arc<Caller>, id: u64, request: 
         Request::ToolCall { name, tool, input, output } => answer!(record::tool_call(context, name, tool, input, output, author).await),
         Request::Learn { name, text, file } => answer!(record::learn(context, name, text, file, author).await),
         Request::Context { name, set, metadata } => answer!(record::context(context, name, set, metadata, author).await),
+        Request::Search(query) => answer!(search::search(context, caller, id, *query).await),
+        Request::Find { runtime, pattern, from, forward } => answer!(search::find(context, runtime, pattern, from, forward).await),
         Request::Stats(filter) => answer!(stats::stats(context, filter).await),
         Request::Cleanup(asked) => answer!(cleanup::clean(context, asked).await),
         Request::Audit { thread, limit } => answer!(stats::audit(context, thread, limit).await),

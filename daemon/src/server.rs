@@ -146,6 +146,7 @@ async fn open_world(
         execs: crate::exec::Execs::default(),
         queue: Queue::default(),
         upkeep: Upkeep::default(),
+        searches: crate::search::Turns::default(),
         clock,
         log,
         local_lease,
