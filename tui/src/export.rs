@@ -87,7 +87,12 @@ pub trait Sink {
 
 /// Writes a recording; `progress` hears how much of it is done, in parts of a thousand.
 pub async fn export(client: &mut Client, wish: Wish, out: &mut dyn Write, mut progress: impl FnMut(u64)) -> Result<Outline, Failure> {
-    let outline: Outline = client.call(Request::Replay(wish.of)).await?;
+    let mut outline: Outline = client.call(Request::Replay(wish.of)).await?;
+    if let Some(redactor) = &wish.redactor {
+        // headers and titles are read first of all
+        outline.name = redactor.cover(&outline.name);
+        outline.command = outline.command.iter().map(|word| redactor.cover(word)).collect();
+    }
     let start = Seek::Offset { offset: outline.first.offset };
     let moment: Moment = client.call(Request::Seek { runtime: outline.runtime, seek: start }).await?;
     let screen = restore(&moment)?;

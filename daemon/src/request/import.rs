@@ -139,7 +139,11 @@ async fn end(context: &Context, mut importing: Importing, exit_code: i32, author
     let status = ExitStatus::Code(exit_code);
     importing.append(kind::EXIT, &encode_exit(status))?;
     let program = Program {
-        argv: vec![importing.command.clone().unwrap_or_else(|| "(imported)".to_owned())],
+        // as words, for lists; it is never run
+        argv: match importing.command.as_deref().unwrap_or_default().split_whitespace().map(str::to_owned).collect::<Vec<_>>() {
+            words if words.is_empty() => vec!["(imported)".to_owned()],
+            words => words,
+        },
         is_named: true,
         env_delta: Vec::new(),
         size: Some(importing.first_size),
