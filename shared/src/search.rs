@@ -79,7 +79,9 @@ impl Pattern {
             return Err(Failure::usage(format!("the pattern has {} bytes, at most {MAX_PATTERN} can be looked for", self.text.len())));
         }
         if !self.regex && self.text.chars().any(|c| c.is_control() && c != '\t') {
-            return Err(Failure::usage("the text has a line break or a control character in it: lines are searched one by one, as they are seen"));
+            return Err(Failure::usage(
+                "the text has a line break or a control character in it: lines are searched one by one, as they are seen",
+            ));
         }
         Ok(())
     }

@@ -389,8 +389,26 @@ mod tests {
             any::<u8>().prop_map(|byte| vec![byte]),
             "[a-c\u{e9}\u{4e16}\u{85} ]{0,4}".prop_map(String::into_bytes),
             prop::sample::select(vec![
-                &b"\x1b["[..], b"\x1b[3", b";", b"m", b"C", b"H", b"\x1b]", b"\x07", b"\x1b\\", b"\x1bP", b"\x1b", b"\r", b"\n", b"\r\n", b"\x08", b"\xc2",
-                b"\x9b", b"\x18", b"b", b"?1049h"
+                &b"\x1b["[..],
+                b"\x1b[3",
+                b";",
+                b"m",
+                b"C",
+                b"H",
+                b"\x1b]",
+                b"\x07",
+                b"\x1b\\",
+                b"\x1bP",
+                b"\x1b",
+                b"\r",
+                b"\n",
+                b"\r\n",
+                b"\x08",
+                b"\xc2",
+                b"\x9b",
+                b"\x18",
+                b"b",
+                b"?1049h"
             ])
             .prop_map(<[u8]>::to_vec),
         ];

@@ -9,6 +9,7 @@ pub(crate) mod keys;
 mod life;
 mod parse;
 mod record;
+mod search;
 mod session;
 mod recording;
 mod stats;
@@ -39,6 +40,7 @@ Examples:
   sessions-tui attach api               ctrl-b d leaves it running, ctrl-b ? shows the keys
   sessions-tui send api --enter 'git status' && sessions-tui wait api --for quiet && sessions-tui screen api
   sessions-tui exec 'cd src && make'     in this folder's own bash, which stays; -l python, -l node
+  sessions-tui search 'connection refused'     in everything any session ever printed, ran or was told
   sessions-tui new -n fix --task 'Fix the login' --no-run     the record of a task; iterate, pause, resume, complete
 
 Sessions go on when you detach, close the window, or when the daemon is stopped, upgraded or killed.
@@ -188,6 +190,9 @@ pub enum Command {
         #[arg(long)]
         json: bool,
     },
+    /// Find text in all output, code, events and tasks of all sessions, newest first
+    #[command(after_help = search::HELP)]
+    Search(Box<search::SearchArgs>),
     #[command(flatten)]
     Recording(recording::RecordingCommand),
     #[command(flatten)]
@@ -413,6 +418,7 @@ async fn perform(paths: &Paths, command: Command) -> Result<(), Failure> {
         Command::Life(command) => life::perform(paths, command).await,
         Command::Record(command) => record::perform(paths, command).await,
         Command::Recording(command) => recording::perform(paths, command).await,
+        Command::Search(args) => search::search(paths, *args).await,
         Command::Stats(command) => stats::perform(paths, command).await,
         Command::Webhook { command } => webhook::perform(paths, command).await,
         Command::Group { command } => group::perform(paths, command).await,

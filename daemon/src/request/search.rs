@@ -122,7 +122,8 @@ impl Search<'_> {
             let (mut before, mut found) = (None, 0);
             loop {
                 let page = self.context.store.searched_events(session.id, before).await?;
-                let events = self.in_texts(page.rows, |event| self.takes_event(event), |event| format!("{} {}", event.kind, event.data)).await;
+                let events =
+                    self.in_texts(page.rows, |event| self.takes_event(event), |event| format!("{} {}", event.kind, event.data)).await;
                 found += events.len();
                 hits.extend(events.into_iter().map(|(event, line)| Hit {
                     part: Some(event.kind.clone()),
@@ -192,15 +193,12 @@ impl Search<'_> {
     }
 
     /// The rows with a match; looked for on another thread, because an expression may take its time.
-    async fn in_texts<T: Send + 'static>(
+    async fn in_texts<T: Send + Sync + 'static>(
         &self,
         mut rows: Vec<T>,
         takes: impl Fn(&T) -> bool,
         text: impl Fn(&T) -> String + Send + 'static,
-    ) -> Vec<(Arc<T>, Line)>
-    where
-        T: Sync,
-    {
+    ) -> Vec<(Arc<T>, Line)> {
         rows.retain(takes);
         if rows.is_empty() {
             return Vec::new();

@@ -42,7 +42,10 @@ impl Pattern {
             .build()
             .map_err(|error| Failure::usage(refusal(&asked.text, &error)))?;
         if regex.is_match(b"") {
-            return Err(Failure::usage(format!("the pattern {:?} also finds nothing at all, on every line: say what must be there", asked.text)));
+            return Err(Failure::usage(format!(
+                "the pattern {:?} also finds nothing at all, on every line: say what must be there",
+                asked.text
+            )));
         }
         let sieve = if asked.regex { None } else { Sieve::without_case(asked.text.as_bytes()) };
         Ok(Self { matcher: Matcher::Regex(regex), sieve })

@@ -1,6 +1,8 @@
 //! What a search reads from the database: page by page, newest first, each page a short turn. What is looked for is not known
 //! here; texts are given as they are stored.
 
+use std::fmt::Write;
+
 use rusqlite::types::Value as Sql;
 use rusqlite::{Connection, OptionalExtension, Row, params, params_from_iter};
 use shared::event::Author;
@@ -252,7 +254,7 @@ fn scoped(filter: &Filter, scope: Scope) -> (String, Vec<Sql>) {
         Scope::Session(session) => ("id", session.to_string()),
     };
     values.push(Sql::Text(id));
-    clauses += &format!(" AND {column} = ?{}", values.len());
+    let _ = write!(clauses, " AND {column} = ?{}", values.len());
     (clauses, values)
 }
 
@@ -265,7 +267,7 @@ fn order_page(
     let (mut clauses, mut values) = scoped(filter, scope);
     if let Some(last) = last {
         values.push(Sql::Text(last.to_string()));
-        clauses += &format!(" AND id < ?{}", values.len());
+        let _ = write!(clauses, " AND id < ?{}", values.len());
     }
     let sql = format!("SELECT id, last_activity_at FROM sessions WHERE {clauses} ORDER BY id DESC LIMIT {ORDERED}");
     let mut statement = connection.prepare_cached(&sql)?;
