@@ -9,6 +9,7 @@ pub(crate) mod keys;
 mod life;
 mod parse;
 mod record;
+mod replay;
 mod session;
 mod stats;
 mod table;
@@ -187,6 +188,9 @@ pub enum Command {
         #[arg(long)]
         json: bool,
     },
+    /// Play what a session recorded: pause, step, search, jump to any moment
+    #[command(after_help = replay::HELP)]
+    Replay(replay::ReplayArgs),
     #[command(flatten)]
     Stats(stats::StatsCommand),
     /// Groups of sessions of which only so many run at once
@@ -403,6 +407,7 @@ async fn perform(paths: &Paths, command: Command) -> Result<(), Failure> {
         Command::Exec(command) => exec::perform(paths, command).await.map(|_| ()),
         Command::Life(command) => life::perform(paths, command).await,
         Command::Record(command) => record::perform(paths, command).await,
+        Command::Replay(args) => replay::replay(paths, args).await,
         Command::Stats(command) => stats::perform(paths, command).await,
         Command::Webhook { command } => webhook::perform(paths, command).await,
         Command::Group { command } => group::perform(paths, command).await,

@@ -8,6 +8,7 @@ mod connect;
 mod environment;
 mod event;
 mod mcp;
+mod replay;
 mod run;
 mod tty;
 mod view;
