@@ -45,6 +45,9 @@ const MAX_STEPS: i32 = 5;
 /// Jumping back to a command while playing: one that has only just begun is not meant.
 const JUST_BEGUN: u64 = 1_000_000;
 
+/// Where the first frame of a whole recording ends, at most: what begins later has lost its first segments, which are far larger.
+const DROPPED: u64 = 1 << 20;
+
 /// Points of a growing timeline are this far apart, in bytes.
 const POINT_BYTES: u64 = 64 << 10;
 
@@ -170,7 +173,7 @@ impl Player {
             is_dirty: true,
             outline,
         };
-        if player.outline.first.offset > 0 {
+        if player.outline.first.offset > DROPPED {
             player.say("the beginning was dropped: the recording had become too large");
         }
         let mut effects = Vec::new();
@@ -398,6 +401,18 @@ impl Player {
         let Some(from) = self.reel.as_ref().map(|reel| reel.at.offset) else { return };
         let seek = if step > 0 { Seek::NextChange { from } } else { Seek::PreviousChange { from } };
         self.seek(seek, None, effects);
+    }
+
+    /// By so much of what is played: through long pauses quickly.
+    pub fn jump_played(&mut self, delta: i64, effects: &mut Vec<Effect>) {
+        self.stop_following();
+        let played = self.clock.played(self.time).saturating_add_signed(delta).min(self.clock.length());
+        self.seek_time(self.clock.recorded(played), effects);
+    }
+
+    pub fn seek_offset(&mut self, offset: Offset, effects: &mut Vec<Effect>) {
+        self.stop_following();
+        self.seek(Seek::Offset { offset }, None, effects);
     }
 
     fn seek_time(&mut self, time: u64, effects: &mut Vec<Effect>) {
