@@ -179,6 +179,7 @@ pub async fn perform(context: &Context, caller: &Arc<Caller>, id: u64, request: 
         Request::Replay(of) => answer!(replay::outline(context, of).await),
         Request::Seek { runtime, seek } => answer!(replay::seek(context, runtime, seek).await),
         Request::Records { runtime, from, most, wait_ms } => answer!(replay::records(context, runtime, from, most, wait_ms).await),
+        Request::Scrolled { runtime, until, most } => answer!(replay::scrolled(context, runtime, until, most).await),
         Request::Attach(attach) => terminal::attach(context, caller, id, attach).await.map(|()| None),
         Request::Detach { name } => answer!(terminal::detach(context, name).await),
         Request::Resize { size } => answer!(terminal::resize(caller, size).await),

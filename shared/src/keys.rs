@@ -8,6 +8,8 @@ pub enum Action {
     Detach,
     Help,
     TakeControl,
+    /// Look back: what scrolled away, then back in time.
+    History,
 }
 
 const PASTE_BEGINS: &[u8] = b"\x1b[200~";
@@ -48,6 +50,8 @@ impl PrefixKeys {
                 continue;
             }
             let (key, length) = if *first == 0x1b { encoded_key(rest) } else { (Key::Byte(*first), 1) };
+            // after the prefix a whole key is ours: the rest of an arrow's sequence is nothing the user typed
+            let length = if self.is_armed && key == Key::Other { whole_key(rest) } else { length };
             let (taken, after) = rest.split_at(length);
             rest = after;
             if key == Key::Release {
@@ -75,6 +79,7 @@ impl PrefixKeys {
                 Key::Byte(b'd') => Action::Detach,
                 Key::Byte(b'?') => Action::Help,
                 Key::Byte(b't') => Action::TakeControl,
+                Key::Byte(b'[') | Key::PageUp => Action::History,
                 // as in tmux, an unknown key after the prefix does nothing
                 _ => continue,
             };
@@ -94,6 +99,7 @@ impl PrefixKeys {
 enum Key {
     Byte(u8),
     Control(char),
+    PageUp,
     /// A key going up, as some terminals report on request.
     Release,
     Other,
@@ -112,6 +118,7 @@ fn encoded_key(bytes: &[u8]) -> (Key, usize) {
             let modifiers = fields.nth(1);
             (fields.next(), modifiers)
         }
+        b'~' if text == "5" || text.starts_with("5;") => return (Key::PageUp, 2 + end + 1),
         _ => return one,
     };
     let length = 2 + end + 1;
@@ -134,6 +141,17 @@ fn encoded_key(bytes: &[u8]) -> (Key, usize) {
         }
         _ => (Key::Other, length),
     }
+}
+
+/// How long the escape sequence at the beginning is, of those that keys make.
+fn whole_key(bytes: &[u8]) -> usize {
+    let body = match bytes {
+        [0x1b, b'O', _, ..] => return 3,
+        [0x1b, b'[', body @ ..] => body,
+        _ => return 1,
+    };
+    let end = body.iter().take(LONGEST_KEY).position(|byte| (0x40..=0x7e).contains(byte));
+    end.map_or(1, |end| 2 + end + 1)
 }
 
 fn find(haystack: &[u8], needle: &[u8]) -> Option<usize> {
@@ -162,6 +180,11 @@ mod tests {
             (b"\x02?", vec![Action::Help]),
             (b"\x02t", vec![Action::TakeControl]),
             (b"a\x02zb", vec![send(b"ab")]),
+            (b"a\x02[", vec![send(b"a"), Action::History]),
+            (b"\x02\x1b[5~", vec![Action::History]),
+            (b"\x02\x1b[91u", vec![Action::History]),
+            (b"\x1b[5~", vec![send(b"\x1b[5~")]),
+            (b"\x02\x1b[Ax\x02\x1bOBy", vec![send(b"xy")]),
             // kitty's and xterm's way to write ctrl-b, and a plain or encoded d
             (b"\x1b[98;5ud", vec![Action::Detach]),
             (b"\x1b[98;5u\x1b[100u", vec![Action::Detach]),

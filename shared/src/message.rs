@@ -263,6 +263,12 @@ pub enum Request {
         /// At the end of a live recording: waits this long for more.
         wait_ms: Option<u64>,
     },
+    /// Lines that had left the top of the screen at a position of a recording: the last `most`, oldest first.
+    Scrolled {
+        runtime: RuntimeId,
+        until: Offset,
+        most: u32,
+    },
     /// Ends every attachment to that session.
     Detach {
         name: String,
@@ -534,6 +540,8 @@ pub enum Detached {
     Asked,
     /// The user pressed the keys for it, in a terminal the daemon reads.
     ByKey,
+    /// The user wants to look back, in a terminal the daemon reads: the client shows that, and attaches again.
+    History,
 }
 
 /// What a line from a client turned out to be.

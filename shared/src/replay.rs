@@ -41,11 +41,18 @@ pub struct Outline {
     /// Where things happened: never more than about a second apart while there was output, exactly at both ends of a pause.
     /// Coarser for recordings of many days.
     pub points: Vec<Position>,
+    /// Two points that are at least this far apart have nothing between them: a pause of exactly that length. Microseconds.
+    #[serde(default = "one_second")]
+    pub grain: u64,
     /// In order of time.
     pub marks: Vec<Mark>,
     /// Oldest marks that were left off, because there are too many.
     #[serde(default)]
     pub marks_left_off: u64,
+}
+
+fn one_second() -> u64 {
+    1_000_000
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

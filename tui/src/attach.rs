@@ -1,17 +1,19 @@
 //! The pass-through terminal: the user's terminal becomes the session's until they leave.
 
 use std::io;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use shared::config::Prefix;
 use shared::keys::{Action, PrefixKeys};
+use shared::id::SessionId;
 use shared::message::{Attach, Attached, Code, Detached, Failure, Push, Request};
 use shared::paths::Paths;
+use shared::replay::Of;
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::client::{Client, Incoming};
-use crate::connect;
-use crate::environment;
+use crate::connect::{self, Crashes};
+use crate::{environment, replay};
 use crate::tty::{self, Tty};
 
 /// Output waiting for a slow terminal; above it the daemon is left to skip ahead.
@@ -19,10 +21,6 @@ const MAX_WAITING: usize = 128 << 10;
 
 /// A daemon that lives gives the terminal back at once.
 const LEAVE_PATIENCE: Duration = Duration::from_secs(1);
-
-/// A daemon that dies this often within this time is not started once more.
-const MAX_CRASHES: usize = 5;
-const CRASH_WINDOW: Duration = Duration::from_secs(10);
 
 /// How an attachment ended, in words for the last line.
 #[derive(Debug, PartialEq, Eq)]
@@ -47,34 +45,40 @@ pub async fn attach(paths: &Paths, mut client: Client, wish: &Wish) -> Result<Le
             "attach needs a terminal on standard input and output: in scripts use `send`, `screen` and `wait` instead",
         ));
     }
-    let broken = |error: io::Error| Failure::failed(format!("the terminal: {error}"));
     let tty = Tty::raw().map_err(broken)?;
-    let mut session =
-        Session { tty, keys: PrefixKeys::new(wish.prefix), waiting: Vec::new(), name: wish.name.clone(), was_watching: false };
-    let mut crashes: Vec<Instant> = Vec::new();
+    let keys = PrefixKeys::new(wish.prefix);
+    let mut session = Session { tty, keys, waiting: Vec::new(), name: wish.name.clone(), id: None, was_watching: false };
+    let mut crashes = Crashes::default();
     loop {
-        match session.follow(&mut client, wish).await {
+        client = match session.follow(&mut client, wish).await {
             Ok(End::Left(left)) => return Ok(left),
             Ok(End::Refused(failure)) => return Err(failure),
-            Ok(End::DaemonRestarts) => {}
+            Ok(End::DaemonRestarts) => connect::connect(paths).await?,
+            Ok(End::LooksBack) => {
+                session = match session.look_back(paths, wish).await? {
+                    Some(session) => session,
+                    None => return Ok(Left::Detached(format!("detached from {}", wish.name))),
+                };
+                connect::connect(paths).await?
+            }
             Err(Trouble::Terminal(error)) => return Err(broken(error)),
             // the daemon died under us: it is started again, and we are back on the same screen
-            Err(Trouble::Daemon(_)) => {
-                crashes.retain(|at| at.elapsed() < CRASH_WINDOW);
-                crashes.push(Instant::now());
-                if crashes.len() > MAX_CRASHES {
-                    return Err(connect::no_daemon(format!("the daemon dies again and again: see {}", paths.log().display())));
-                }
-            }
-        }
-        client = connect::connect(paths).await?;
+            Err(Trouble::Daemon(_)) => crashes.again(paths).await?,
+        };
     }
+}
+
+#[expect(clippy::needless_pass_by_value, reason = "the form map_err wants")]
+fn broken(error: io::Error) -> Failure {
+    Failure::failed(format!("the terminal: {error}"))
 }
 
 enum End {
     Left(Left),
     Refused(Failure),
     DaemonRestarts,
+    /// The user wants to see what was before; then to be attached again.
+    LooksBack,
 }
 
 enum Trouble {
@@ -88,18 +92,39 @@ struct Session {
     keys: PrefixKeys,
     waiting: Vec<u8>,
     name: String,
+    /// Known once it was shown; what it is called may change.
+    id: Option<SessionId>,
     /// Somebody else had control when we last heard: coming back after a crash does not change that.
     was_watching: bool,
 }
 
 impl Session {
+    /// Gives the terminal to the look back, and takes it again; `None` if the window is gone.
+    async fn look_back(self, paths: &Paths, wish: &Wish) -> Result<Option<Self>, Failure> {
+        let Self { tty, keys: _, mut waiting, name, id, was_watching } = self;
+        // the program's modes and its alternate screen go, as when leaving
+        drop(tty);
+        waiting.clear();
+        let shown = id.map_or_else(|| name.clone(), |id| id.to_string());
+        let of = Of { name: shown, language: wish.language, runtime: None };
+        match replay::look_back(paths, of).await {
+            Ok(replay::Left::ByKey) => {}
+            Ok(replay::Left::Gone) => return Ok(None),
+            // nothing of it is recorded: there is nothing to look back at
+            Err(failure) if failure.code == Code::Status => {}
+            Err(failure) => return Err(failure),
+        }
+        let tty = Tty::raw().map_err(broken)?;
+        Ok(Some(Self { tty, keys: PrefixKeys::new(wish.prefix), waiting, name, id, was_watching }))
+    }
+
     async fn follow(&mut self, client: &mut Client, wish: &Wish) -> Result<End, Trouble> {
         let mut resized = signal(SignalKind::window_change()).map_err(Trouble::Terminal)?;
         let mut terminated = signal(SignalKind::terminate()).map_err(Trouble::Terminal)?;
         let mut hung_up = signal(SignalKind::hangup()).map_err(Trouble::Terminal)?;
         let mut size = self.tty.size().map_err(Trouble::Terminal)?;
         let request = Attach {
-            name: self.name.clone(),
+            name: self.id.map_or_else(|| self.name.clone(), |id| id.to_string()),
             language: wish.language,
             size,
             read_only: wish.read_only,
@@ -136,6 +161,12 @@ impl Session {
                         match action {
                             Action::Send(bytes) => client.input(&bytes).await.map_err(Trouble::Daemon)?,
                             Action::Detach => return Ok(End::Left(Left::Detached(format!("detached from {}", self.name)))),
+                            Action::History => {
+                                if let Some(in_alternate) = leave(client).await {
+                                    tty::is_in_alternate(in_alternate);
+                                }
+                                return Ok(End::LooksBack);
+                            }
                             Action::Help => { client.send(Request::KeyHelp).await.map_err(Trouble::Daemon)?; }
                             Action::TakeControl => { client.send(Request::TakeControl).await.map_err(Trouble::Daemon)?; }
                         }
@@ -156,8 +187,10 @@ impl Session {
                     Incoming::Output(bytes) => self.waiting.extend_from_slice(&bytes),
                     Incoming::Answer(answer) if answer.id == call => match answer.understand::<Attached>() {
                         Ok(attached) => {
+                            // one that ended while we looked back ended under us
+                            is_ended = attached.ended.is_some() && self.id.is_none();
                             self.name = attached.name;
-                            is_ended = attached.ended.is_some();
+                            self.id = Some(attached.session);
                             reads_keys = !attached.direct;
                         }
                         Err(failure) => return Ok(End::Refused(failure)),
@@ -171,6 +204,9 @@ impl Session {
                         let answered = leave(client).await;
                         if let Some(in_alternate) = alternate.or(answered) {
                             tty::is_in_alternate(in_alternate);
+                        }
+                        if why == Detached::History {
+                            return Ok(End::LooksBack);
                         }
                         return Ok(End::Left(self.leave(why, is_ended)));
                     }
@@ -198,7 +234,7 @@ impl Session {
         match why {
             Detached::Ended { sentence, .. } if is_ended => Left::HadEnded(format!("{name} has ended: {sentence}")),
             Detached::Ended { sentence, .. } => Left::Detached(format!("{name} ended: {sentence}")),
-            Detached::ByKey => Left::Detached(format!("detached from {name}")),
+            Detached::ByKey | Detached::History => Left::Detached(format!("detached from {name}")),
             Detached::Asked => Left::Detached(format!("detached from {name} by another client")),
         }
     }

@@ -10,6 +10,7 @@ mod life;
 mod parse;
 mod record;
 mod search;
+mod replay;
 mod session;
 mod recording;
 mod stats;
@@ -195,6 +196,9 @@ pub enum Command {
     Search(Box<search::SearchArgs>),
     #[command(flatten)]
     Recording(recording::RecordingCommand),
+    /// Play what a session recorded: pause, step, search, jump to any moment
+    #[command(after_help = replay::HELP)]
+    Replay(replay::ReplayArgs),
     #[command(flatten)]
     Stats(stats::StatsCommand),
     /// Groups of sessions of which only so many run at once
@@ -419,6 +423,7 @@ async fn perform(paths: &Paths, command: Command) -> Result<(), Failure> {
         Command::Record(command) => record::perform(paths, command).await,
         Command::Recording(command) => recording::perform(paths, command).await,
         Command::Search(args) => search::search(paths, *args).await,
+        Command::Replay(args) => replay::replay(paths, args).await,
         Command::Stats(command) => stats::perform(paths, command).await,
         Command::Webhook { command } => webhook::perform(paths, command).await,
         Command::Group { command } => group::perform(paths, command).await,

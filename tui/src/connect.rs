@@ -84,6 +84,26 @@ pub async fn connect(paths: &Paths) -> Result<Client, Failure> {
     }
 }
 
+/// A daemon that dies this often within this time is not started once more.
+const MAX_CRASHES: usize = 5;
+const CRASH_WINDOW: Duration = Duration::from_secs(10);
+
+/// How often the daemon died under a client that stays.
+#[derive(Default)]
+pub struct Crashes(Vec<Instant>);
+
+impl Crashes {
+    /// Another daemon, unless they die again and again.
+    pub async fn again(&mut self, paths: &Paths) -> Result<Client, Failure> {
+        self.0.retain(|at| at.elapsed() < CRASH_WINDOW);
+        self.0.push(Instant::now());
+        if self.0.len() > MAX_CRASHES {
+            return Err(no_daemon(format!("the daemon dies again and again: see {}", paths.log().display())));
+        }
+        connect(paths).await
+    }
+}
+
 /// The socket named by the user; else the runtime directory's; else where the last daemon said it listens.
 fn candidates(paths: &Paths) -> Vec<PathBuf> {
     let mut sockets = vec![paths.socket()];

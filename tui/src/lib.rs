@@ -9,6 +9,7 @@ mod environment;
 mod export;
 mod event;
 mod mcp;
+mod replay;
 mod run;
 mod tty;
 mod view;

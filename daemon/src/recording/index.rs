@@ -155,13 +155,15 @@ struct Scan {
 impl Scan {
     fn point(&mut self, before: Position, here: Position) {
         let Some(last) = self.index.points.last().copied() else { return };
-        if here.time.saturating_sub(before.time) >= POINT_TIME {
-            // both ends of a pause are known exactly
+        if here.time.saturating_sub(last.time) >= POINT_TIME {
+            // both ends of a pause are known exactly, and what lies so far apart is one
             if before != last {
                 self.index.points.push(before);
             }
-            self.index.points.push(here);
-        } else if here.offset - last.offset >= POINT_BYTES || here.time.saturating_sub(last.time) >= POINT_TIME {
+            if here.time.saturating_sub(before.time) >= POINT_TIME {
+                self.index.points.push(here);
+            }
+        } else if here.offset - last.offset >= POINT_BYTES {
             self.index.points.push(here);
         }
     }

@@ -5,11 +5,12 @@ use std::time::Duration;
 use base64::Engine;
 use shared::event::Event;
 use shared::id::{Offset, RuntimeId, SessionId};
-use shared::message::{Code, Failure};
+use shared::message::{Code, Failure, Line};
 use shared::replay::{Mark, MarkKind, Moment, Of, Outline, Position, Records, Seek};
 
 use super::find;
 use crate::context::Context;
+use crate::picture::scrolled_away;
 use crate::recording::{self, FoundMark, Index};
 use crate::replay::Replay;
 use crate::store::Recorded;
@@ -41,6 +42,7 @@ pub async fn outline(context: &Context, of: Of) -> Result<Outline, Failure> {
     marks.sort_by_key(|mark| mark.time);
     let surplus = marks.len().saturating_sub(MAX_MARKS);
     marks.drain(..surplus);
+    let (points, grain) = thinned(index.points);
     Ok(Outline {
         runtime: recorded.runtime,
         session: recorded.session,
@@ -51,7 +53,8 @@ pub async fn outline(context: &Context, of: Of) -> Result<Outline, Failure> {
         first,
         end: index.end,
         is_live: context.registry.runtime(recorded.runtime).is_some(),
-        points: thinned(index.points),
+        points,
+        grain,
         marks,
         marks_left_off: surplus as u64,
     })
@@ -98,6 +101,12 @@ pub async fn records(
             _ = async { match &mut activity { Some(activity) => activity.changed().await.is_ok(), None => false } } => {}
         }
     }
+}
+
+/// Lines that had left the top of the screen when the recording stood at `until`: the last `most`, oldest first.
+pub async fn scrolled(context: &Context, runtime: RuntimeId, until: Offset, most: u32) -> Result<Vec<Line>, Failure> {
+    let recorded = by_id(context, runtime).await?;
+    Ok(scrolled_away(&context.paths.recording(recorded.runtime), until, most as usize).await)
 }
 
 /// Reading a recording is work: not for the thread that serves everybody.
@@ -194,30 +203,30 @@ fn in_words(event: &Event) -> String {
     shared::text::fit(&shared::text::visible(&format!("{}{data}", event.kind)), 200)
 }
 
-/// Few enough to be told; pauses stay exact.
-fn thinned(points: Vec<Position>) -> Vec<Position> {
+/// Few enough to be told, and how long a pause has to be to stay exact.
+fn thinned(points: Vec<Position>) -> (Vec<Position>, u64) {
     let mut step = 1_000_000;
     let mut kept = points.clone();
-    while kept.len() > MAX_POINTS {
+    while kept.len() > MAX_POINTS && step < u64::MAX / 4 {
         step *= 2;
         kept.clear();
         let mut before: Option<Position> = None;
         for point in &points {
-            let is_far = kept.last().is_none_or(|last: &Position| point.time - last.time >= step);
-            if let Some(before) = before.filter(|before| point.time - before.time >= step)
-                && kept.last() != Some(&before)
-            {
-                kept.push(before);
-            }
-            if is_far {
-                kept.push(*point);
+            match (before, kept.last().copied()) {
+                (Some(before), Some(last)) if point.time.saturating_sub(last.time) >= step => {
+                    if before != last {
+                        kept.push(before);
+                    }
+                    if point.time.saturating_sub(before.time) >= step {
+                        kept.push(*point);
+                    }
+                }
+                (None, _) | (_, None) => kept.push(*point),
+                _ => {}
             }
             before = Some(*point);
         }
         kept.extend(points.last().filter(|last| kept.last() != Some(*last)));
-        if step > u64::MAX / 4 {
-            break;
-        }
     }
-    kept
+    (kept, step)
 }

@@ -117,6 +117,10 @@ async fn read_keys(caller: Arc<Caller>, keys: Source, prefix: Prefix) {
                         caller.outbox.line(&Push::Detached { why: Detached::ByKey, alternate: None });
                         return;
                     }
+                    Action::History => {
+                        caller.outbox.line(&Push::Detached { why: Detached::History, alternate: None });
+                        return;
+                    }
                     Action::Help => {
                         let _ = key_help(&caller).await;
                     }

@@ -82,9 +82,9 @@ impl Client {
         let prefix = self.prefix.label();
         if self.shows_help {
             let text = if has_control {
-                format!(" {name}   after {prefix}:  d detach   {prefix} send it   ? hide this")
+                format!(" {name}   after {prefix}:  d detach   [ look back   {prefix} send it   ? hide this")
             } else {
-                format!(" {name}   after {prefix}:  d leave   t take control   ? hide this")
+                format!(" {name}   after {prefix}:  d leave   [ look back   t take control   ? hide this")
             };
             return Some(text);
         }

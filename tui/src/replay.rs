@@ -1,0 +1,23 @@
+//! Replay: a recording as a full-screen player, and the way back from an attached terminal.
+//! [`Player`] and [`History`] are components: events in, effects out, drawn into any area. `run` gives them a terminal and a daemon.
+
+mod clock;
+mod event;
+mod find;
+mod history;
+mod keys;
+mod place;
+mod player;
+mod prompt;
+mod reel;
+mod run;
+mod screen_widget;
+mod status;
+mod timeline;
+mod view;
+
+pub use clock::{IdleLimit, Speed};
+pub use history::History;
+pub use place::Place;
+pub use player::{Player, Start};
+pub use run::{Left, look_back, replay};

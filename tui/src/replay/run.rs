@@ -1,0 +1,229 @@
+//! Gives a player or a look back a terminal and a daemon: the loop, and what effects do.
+
+use std::collections::HashMap;
+use std::io::Write;
+use std::time::{Duration, Instant};
+
+use crossterm::event::{Event as TerminalEvent, EventStream};
+use futures_util::StreamExt;
+use jiff::tz::TimeZone;
+use ratatui::layout::Rect;
+use ratatui::{DefaultTerminal, Frame};
+use shared::id::RuntimeId;
+use shared::message::{Answer, Failure, Push, Request};
+use shared::paths::Paths;
+use shared::replay::{Of, Outline};
+use tokio::signal::unix::{SignalKind, signal};
+
+use super::event::{Effect, Event, Turn, Waits};
+use super::{History, Player, Start, view};
+use crate::client::{Client, Incoming};
+use crate::connect::{self, Crashes};
+use crate::tty;
+
+/// Between two drawings.
+const FRAME: Duration = Duration::from_millis(16);
+
+/// At the end of a live recording: asked again after this.
+const WAIT: Duration = Duration::from_secs(60);
+
+/// Clicks, drags and the wheel, without every movement of the pointer.
+const MOUSE_ON: &[u8] = b"\x1b[?1000h\x1b[?1002h\x1b[?1006h";
+const MOUSE_OFF: &[u8] = b"\x1b[?1006l\x1b[?1002l\x1b[?1000l";
+
+/// What the loop needs to know of whatever it shows.
+pub trait Component {
+    fn update(&mut self, event: Event) -> Vec<Effect>;
+    fn next_deadline(&self) -> Option<Duration>;
+    fn take_dirty(&mut self) -> bool;
+    fn draw(&self, frame: &mut Frame<'_>, area: Rect);
+}
+
+impl Component for Player {
+    fn update(&mut self, event: Event) -> Vec<Effect> {
+        self.update(event)
+    }
+
+    fn next_deadline(&self) -> Option<Duration> {
+        self.next_deadline()
+    }
+
+    fn take_dirty(&mut self) -> bool {
+        self.take_dirty()
+    }
+
+    fn draw(&self, frame: &mut Frame<'_>, area: Rect) {
+        view::draw(self, frame, area);
+    }
+}
+
+/// Why it is over.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Left {
+    ByKey,
+    /// The window is gone, or somebody ended us.
+    Gone,
+}
+
+/// Plays a recording until the user leaves.
+pub async fn replay(paths: &Paths, of: Of, start: &Start) -> Result<Left, Failure> {
+    if !tty::is_interactive() {
+        return Err(Failure::usage("replay needs a terminal: in scripts use `sessions-tui screen` for what is to be seen at the end"));
+    }
+    let mut client = connect::connect(paths).await?;
+    let outline: Outline = client.call(Request::Replay(of)).await?;
+    let runtime = outline.runtime;
+    let (mut player, effects) = Player::new(outline, start, TimeZone::system()).map_err(Failure::usage)?;
+    show(paths, client, runtime, &mut player, effects).await
+}
+
+/// Shows what scrolled away, and what was before it, until the user goes back.
+pub async fn look_back(paths: &Paths, of: Of) -> Result<Left, Failure> {
+    let mut client = connect::connect(paths).await?;
+    let outline: Outline = client.call(Request::Replay(of)).await?;
+    let runtime = outline.runtime;
+    let (mut history, effects) = History::new(outline, TimeZone::system()).map_err(Failure::usage)?;
+    show(paths, client, runtime, &mut history, effects).await
+}
+
+/// The user's window, taken until this is dropped.
+struct Window {
+    terminal: DefaultTerminal,
+}
+
+impl Window {
+    fn open() -> Result<Self, Failure> {
+        let terminal = ratatui::try_init().map_err(broken)?;
+        let window = Self { terminal };
+        std::io::stdout().write_all(MOUSE_ON).and_then(|()| std::io::stdout().flush()).map_err(broken)?;
+        Ok(window)
+    }
+}
+
+impl Drop for Window {
+    fn drop(&mut self) {
+        let _ = std::io::stdout().write_all(MOUSE_OFF).and_then(|()| std::io::stdout().flush());
+        ratatui::restore();
+    }
+}
+
+#[expect(clippy::needless_pass_by_value, reason = "the form map_err wants")]
+fn broken(error: std::io::Error) -> Failure {
+    Failure::failed(format!("the terminal: {error}"))
+}
+
+/// What was asked, to understand the answer.
+#[derive(Clone, Copy)]
+enum Asked {
+    Outline,
+    Seek(Turn),
+    Records(Turn),
+    Scrolled(Turn),
+}
+
+async fn show(
+    paths: &Paths,
+    mut client: Client,
+    runtime: RuntimeId,
+    component: &mut impl Component,
+    mut effects: Vec<Effect>,
+) -> Result<Left, Failure> {
+    let mut terminated = signal(SignalKind::terminate()).map_err(broken)?;
+    let mut hung_up = signal(SignalKind::hangup()).map_err(broken)?;
+    let mut window = Window::open()?;
+    let mut keys = EventStream::new();
+    let mut asked: HashMap<u64, Asked> = HashMap::new();
+    let mut crashes = Crashes::default();
+    let began = Instant::now();
+    let mut drawn: Option<Instant> = None;
+    let mut is_dirty = true;
+    let size = window.terminal.size().map_err(broken)?;
+    let mut events = vec![Event::Resized(Rect::new(0, 0, size.width, size.height))];
+    loop {
+        for event in std::mem::take(&mut events) {
+            effects.extend(component.update(Event::Time(began.elapsed())));
+            effects.extend(component.update(event));
+        }
+        let mut is_lost = false;
+        for effect in std::mem::take(&mut effects) {
+            let (request, what) = match effect {
+                Effect::Leave => return Ok(Left::ByKey),
+                Effect::Find { turn, .. } => {
+                    events.push(Event::Failed(turn, "search comes with the next build".into()));
+                    continue;
+                }
+                Effect::Outline => (Request::Replay(Of { runtime: Some(runtime), ..Of::default() }), Asked::Outline),
+                Effect::Seek(turn, seek) => (Request::Seek { runtime, seek }, Asked::Seek(turn)),
+                Effect::Records { turn, from, waits } => {
+                    let wait_ms = (waits == Waits::ForMore).then_some(WAIT.as_millis() as u64);
+                    (Request::Records { runtime, from, most: None, wait_ms }, Asked::Records(turn))
+                }
+                Effect::Scrolled { turn, until, most } => (Request::Scrolled { runtime, until, most }, Asked::Scrolled(turn)),
+            };
+            match client.send(request).await {
+                Ok(id) => {
+                    asked.insert(id, what);
+                }
+                Err(_) => is_lost = true,
+            }
+        }
+        if !events.is_empty() {
+            continue;
+        }
+        is_dirty |= component.take_dirty();
+        if is_dirty && drawn.is_none_or(|at| at.elapsed() >= FRAME) {
+            window.terminal.draw(|frame| component.draw(frame, frame.area())).map_err(broken)?;
+            drawn = Some(Instant::now());
+            is_dirty = false;
+        }
+        let next = [component.next_deadline().map(|at| began + at), drawn.filter(|_| is_dirty).map(|at| at + FRAME)];
+        let deadline = next.into_iter().flatten().min();
+        let event = tokio::select! {
+            biased;
+            _ = terminated.recv() => return Ok(Left::Gone),
+            _ = hung_up.recv() => return Ok(Left::Gone),
+            key = keys.next() => match key {
+                Some(Ok(TerminalEvent::Key(key))) => Some(Event::Key(key)),
+                Some(Ok(TerminalEvent::Mouse(mouse))) => Some(Event::Mouse(mouse)),
+                Some(Ok(TerminalEvent::Resize(width, height))) => Some(Event::Resized(Rect::new(0, 0, width, height))),
+                Some(Ok(_)) => None,
+                Some(Err(_)) | None => return Ok(Left::Gone),
+            },
+            incoming = client.receive(), if !is_lost => match incoming {
+                Ok(Incoming::Answer(answer)) => asked.remove(&answer.id).map(|what| understood(what, answer)),
+                Ok(Incoming::Push(Push::Stopping { restart: false })) => {
+                    return Err(connect::no_daemon("the daemon was stopped; sessions go on".into()));
+                }
+                Ok(Incoming::Push(Push::Stopping { restart: true })) | Err(_) => {
+                    is_lost = true;
+                    None
+                }
+                Ok(Incoming::Push(_) | Incoming::Output(_)) => None,
+            },
+            () = tokio::time::sleep_until(deadline.unwrap_or_else(Instant::now).into()), if deadline.is_some() => None,
+            () = std::future::ready(()), if is_lost => None,
+        };
+        if is_lost {
+            asked.clear();
+            component.update(Event::Time(began.elapsed()));
+            component.update(Event::Lost);
+            window.terminal.draw(|frame| component.draw(frame, frame.area())).map_err(broken)?;
+            client = crashes.again(paths).await?;
+            events.push(Event::Back);
+        }
+        events.extend(event);
+        if events.is_empty() {
+            effects.extend(component.update(Event::Time(began.elapsed())));
+        }
+    }
+}
+
+fn understood(what: Asked, answer: Answer) -> Event {
+    let (turn, outcome) = match what {
+        Asked::Outline => (0, answer.understand().map(|outline| Event::Outline(Box::new(outline)))),
+        Asked::Seek(turn) => (turn, answer.understand().map(|moment| Event::Moment(turn, moment))),
+        Asked::Records(turn) => (turn, answer.understand().map(|records| Event::Records(turn, records))),
+        Asked::Scrolled(turn) => (turn, answer.understand().map(|lines| Event::Scrolled(turn, lines))),
+    };
+    outcome.unwrap_or_else(|failure| Event::Failed(turn, failure.message))
+}
