@@ -16,7 +16,7 @@ use crate::recording::{self, Kept};
 use crate::store::Recorded;
 
 /// The limits are looked at this long after something has grown: a walk through all folders should be worth it.
-const LOOK_AFTER: Duration = Duration::from_secs(20);
+const LOOK_AFTER: Duration = Duration::from_secs(5);
 
 /// A last segment smaller than this needs no index: reading it takes no longer.
 const WORTH_INDEXING: u64 = 1 << 20;
@@ -54,7 +54,7 @@ pub async fn run(context: Context) {
         }
         context.upkeep.due.lock().unwrap_or_else(PoisonError::into_inner).insert(runtime);
     }
-    let mut limits_due = Some(tokio::time::Instant::now() + LOOK_AFTER);
+    let mut limits_due = Some(tokio::time::Instant::now());
     loop {
         while let Some(runtime) = context.upkeep.next() {
             tend(&context, runtime).await;
