@@ -29,4 +29,5 @@ mod readme;
 mod recording;
 mod screen;
 mod screen_restart;
+mod search;
 mod webhook;
