@@ -33,4 +33,5 @@ mod retention;
 mod screen;
 mod screen_restart;
 mod time_machine;
+mod search;
 mod webhook;
