@@ -24,7 +24,7 @@ fn promise_1_everything_said_is_recorded_with_times_and_the_exit_is_last() {
 #[test]
 fn segments_roll_the_oldest_go_and_the_screen_stays_right() {
     let root = Root::new();
-    root.config("[recording]\nmax_mib = 32\n");
+    root.config("[recording]\nmax_mib = 32\ncompress = false\n");
     root.start_script("long", "yes 0123456789012345678901234567890123456789012345678901234567890123456789 | head -c 70000000; echo; echo the-end; exec sleep 1000");
     root.wait_screen("long", "the-end");
     let segments = recording::segments(&root.recording("long"));

@@ -13,7 +13,9 @@ use crate::exec::Execs;
 use crate::log::Log;
 use crate::queue::Queue;
 use crate::registry::Registry;
+use crate::search::Turns;
 use crate::store::StoreHandle;
+use crate::upkeep::Upkeep;
 use crate::webhook::Post;
 
 pub type Context = Arc<World>;
@@ -25,6 +27,8 @@ pub struct World {
     pub registry: Registry,
     pub execs: Execs,
     pub queue: Queue,
+    pub upkeep: Upkeep,
+    pub searches: Turns,
     pub clock: Clock,
     pub post: Post,
     pub log: Log,

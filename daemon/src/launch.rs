@@ -139,6 +139,8 @@ pub async fn start(context: &Context, ready: Ready) -> store::Result<Result<(), 
             umask,
             is_driver: interpreter.is_some(),
             max_processes: interpreter.as_ref().map(|_| context.config.runtime.max_processes),
+            keeps: launch.keeps,
+            redact: context.config.recording.redact.at_write.then(|| context.config.recording.redact.rules.clone()),
         };
         let greeting = link.start(start).await?;
         Ok::<_, LinkError>((link, greeting))

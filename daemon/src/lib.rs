@@ -23,9 +23,11 @@ mod registry;
 mod replay;
 mod request;
 mod runtime;
+mod search;
 mod server;
 mod store;
 mod tty;
+mod upkeep;
 mod webhook;
 
 pub use holder::run as run_holder;

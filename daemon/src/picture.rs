@@ -13,12 +13,6 @@ use shared::transcript::{Ending, Transcript};
 use crate::language;
 use crate::recording::{self, ReadError, Reader, Record};
 
-/// A keyframe is stored when rebuilding what came since the last one would take about this long …
-const STORE_AFTER_WORK: Duration = Duration::from_millis(20);
-
-/// … or when this much has to be read again.
-const STORE_AFTER_BYTES: u64 = 16 << 20;
-
 /// Fed in one go: more lets more of a flood be skipped, less keeps other sessions quick.
 const SLICE: std::ops::RangeInclusive<usize> = (8 << 10)..=(256 << 10);
 
@@ -43,7 +37,26 @@ pub struct Picture {
     slice: usize,
     stored_at: Offset,
     work: Duration,
+    /// When the next keyframe is stored.
+    stores: Stores,
 }
+
+/// How often a screen is stored beside the recording.
+#[derive(Clone, Copy)]
+struct Stores {
+    after_work: Duration,
+    after_bytes: u64,
+    /// At least this far apart, however slow the machine.
+    apart: u64,
+}
+
+/// While a session lives: enough for a restart to be quick.
+const SOMETIMES: Stores = Stores { after_work: Duration::from_millis(20), after_bytes: 16 << 20, apart: 0 };
+
+/// For seeking: whatever comes after one is on a screen within a fraction of a frame's time.
+const OFTEN: Stores = Stores { after_work: Duration::from_millis(8), after_bytes: 4 << 20, apart: 96 << 10 };
+
+const NEVER: Stores = Stores { after_work: Duration::MAX, after_bytes: u64::MAX, apart: u64::MAX };
 
 /// What a batch of the recording holds for a screen.
 enum Piece {
@@ -73,7 +86,18 @@ impl Picture {
             slice: *SLICE.end(),
             stored_at: at.offset,
             work: Duration::ZERO,
+            stores: SOMETIMES,
         }
+    }
+
+    /// Stores keyframes for seeking on the way.
+    pub fn store_often(&mut self) {
+        self.stores = OFTEN;
+    }
+
+    /// Nothing of the screen may be on the disk.
+    pub fn keep_nothing(&mut self) {
+        self.stores = NEVER;
     }
 
     pub fn offset(&self) -> Offset {
@@ -151,18 +175,20 @@ impl Picture {
         let took = began.elapsed();
         self.work += took;
         self.slice = if took > TURN { (self.slice / 2).max(*SLICE.start()) } else { (self.slice * 2).min(*SLICE.end()) };
-        if self.work >= STORE_AFTER_WORK || self.offset() - self.stored_at >= STORE_AFTER_BYTES {
+        let since = self.offset() - self.stored_at;
+        if (self.work >= self.stores.after_work && since >= self.stores.apart) || since >= self.stores.after_bytes {
             self.store();
         }
         true
     }
 
     fn restart_from(&mut self, first: Offset, until: Offset) {
-        let size = self.screen().size();
+        let (size, stores) = (self.screen().size(), self.stores);
         let dir = self.dir.clone();
         *self = Self::open(&dir, size, until);
+        self.stores = stores;
         if self.offset() < first {
-            *self = Self::at(&dir, Position { offset: first, time: 0 }, Screen::new(size).keyframe());
+            *self = Self { stores, ..Self::at(&dir, Position { offset: first, time: 0 }, Screen::new(size).keyframe()) };
         }
     }
 
@@ -171,7 +197,7 @@ impl Picture {
         let (at, ahead) = (self.offset(), self.ahead);
         self.work = Duration::ZERO;
         self.stored_at = at;
-        if ahead == 0 {
+        if ahead == 0 && self.stores.apart != NEVER.apart {
             let keyframe = self.screen().keyframe();
             let _ = recording::append_keyframe(&self.dir, at, self.time, &keyframe);
         }

@@ -9,6 +9,8 @@ mod append;
 mod index;
 mod keys;
 mod read;
+mod retain;
+mod segment;
 
 use std::path::{Path, PathBuf};
 
@@ -17,10 +19,13 @@ use shared::frame;
 use shared::id::{ExecId, Offset};
 use shared::runtime::ExitStatus;
 use shared::screen::Size;
+use shared::stats::DiskUse;
 
 pub use append::Writer;
-pub use index::{FoundMark, Index, position_at, store_index};
+pub use index::{FoundMark, Index, has_index, position_at, store_index};
 pub use keys::{append_keyframe, last_keyframe};
+pub use retain::{Kept, Limits, folders, keep_to};
+pub use segment::pack;
 pub use read::{ReadError, Reader, cut_torn_tail, tail};
 
 /// Raised when an older reader could misread a newer recording.
@@ -28,6 +33,9 @@ const FORMAT: u32 = 1;
 
 /// A segment is closed above this: the unit of dropping old output.
 pub const SEGMENT_BYTES: u64 = 16 << 20;
+
+/// Beside an import that has not ended.
+pub const UNFINISHED: &str = "unfinished";
 
 /// Time and check before every body.
 const STAMP: usize = 12;
@@ -224,6 +232,16 @@ fn segment_path(dir: &Path, start: Offset) -> PathBuf {
     dir.join(format!("{start:016x}.rec"))
 }
 
+/// The same segment, packed.
+fn packed_path(dir: &Path, start: Offset) -> PathBuf {
+    dir.join(format!("{start:016x}.recz"))
+}
+
+/// Whether a segment begins here.
+fn is_segment(dir: &Path, start: Offset) -> bool {
+    segment_path(dir, start).exists() || packed_path(dir, start).exists()
+}
+
 fn keys_path(dir: &Path, start: Offset) -> PathBuf {
     dir.join(format!("{start:016x}.keys"))
 }
@@ -234,7 +252,7 @@ fn index_path(dir: &Path, start: Offset) -> PathBuf {
 
 /// Takes one segment away with everything that belongs to it; what is not there is no error.
 fn remove_segment(dir: &Path, start: Offset) {
-    for path in [segment_path(dir, start), keys_path(dir, start), index_path(dir, start)] {
+    for path in [segment_path(dir, start), packed_path(dir, start), keys_path(dir, start), index_path(dir, start)] {
         let _ = std::fs::remove_file(path);
     }
 }
@@ -245,17 +263,48 @@ pub fn segments(dir: &Path) -> std::io::Result<Vec<Offset>> {
         .filter_map(Result::ok)
         .filter_map(|entry| {
             let name = entry.file_name();
-            u64::from_str_radix(name.to_str()?.strip_suffix(".rec")?, 16).ok()
+            let (start, kind) = name.to_str()?.split_once('.')?;
+            matches!(kind, "rec" | "recz").then(|| u64::from_str_radix(start, 16).ok()).flatten()
         })
         .collect();
     starts.sort_unstable();
+    // both forms of one that is just being packed
+    starts.dedup();
     Ok(starts)
+}
+
+/// Where a recording that is being written ends about now; a frame may be half-written there.
+pub fn open_end(dir: &Path) -> Option<Offset> {
+    let last = segments(dir).ok()?.into_iter().next_back()?;
+    Some(last + std::fs::metadata(segment_path(dir, last)).ok()?.len())
+}
+
+/// What a segment takes on disk, without what belongs to it.
+pub fn segment_bytes(dir: &Path, start: Offset) -> u64 {
+    let length = |path: PathBuf| std::fs::metadata(path).map(|meta| meta.len());
+    length(segment_path(dir, start)).or_else(|_| length(packed_path(dir, start))).unwrap_or(0)
 }
 
 /// Bytes on disk, keyframes included.
 pub fn disk_bytes(dir: &Path) -> u64 {
     std::fs::read_dir(dir)
         .map_or(0, |entries| entries.filter_map(Result::ok).filter_map(|entry| entry.metadata().ok()).map(|meta| meta.len()).sum())
+}
+
+/// The same, by what it is for.
+pub fn disk_use(dir: &Path) -> DiskUse {
+    let mut disk = DiskUse::default();
+    let Ok(entries) = std::fs::read_dir(dir) else { return disk };
+    for entry in entries.filter_map(Result::ok) {
+        let (Ok(meta), name) = (entry.metadata(), entry.file_name()) else { continue };
+        disk.bytes += meta.len();
+        match name.to_str().and_then(|name| name.rsplit_once('.')).map(|(_, kind)| kind) {
+            Some("rec") => disk.plain += meta.len(),
+            Some("recz") => disk.packed += meta.len(),
+            _ => disk.index += meta.len(),
+        }
+    }
+    disk
 }
 
 /// The first header that is there: when it began, and whose it is.
@@ -273,6 +322,7 @@ pub fn header(dir: &Path) -> Option<SegmentHeader> {
 /// When output was last appended, as the file system has it.
 pub fn last_written(dir: &Path) -> Option<jiff::Timestamp> {
     let last = segments(dir).ok()?.into_iter().next_back()?;
-    let modified = std::fs::metadata(dir.join(format!("{last:016x}.rec"))).ok()?.modified().ok()?;
+    let meta = std::fs::metadata(segment_path(dir, last)).or_else(|_| std::fs::metadata(packed_path(dir, last)));
+    let modified = meta.ok()?.modified().ok()?;
     jiff::Timestamp::try_from(modified).ok()
 }

@@ -234,7 +234,7 @@ async fn adopt(context: &Context, id: RuntimeId, link: Link, greeting: Greeting)
     }
     let asked = New {
         here: cwd.clone(),
-        program: Some(Program { argv, is_named: true, env_delta: Vec::new(), size: Some(greeting.size), umask: None }),
+        program: Some(Program { argv, is_named: true, env_delta: Vec::new(), size: Some(greeting.size), umask: None, keeps: greeting.keeps }),
         runtime: id,
         // it is there, and stays where it is
         is_folder: |_| true,
@@ -257,7 +257,7 @@ async fn adopt_interpreter(context: &Context, id: RuntimeId, argv: &[String], cw
     let opened = context.store.open_session(asked).await?;
     let (session, thread, name) = (opened.session.id, opened.session.thread, opened.session.name);
     let (link, greeting) = held;
-    let launch = Launch { argv: argv.to_vec(), cwd: cwd.clone(), env_delta: Vec::new(), size: greeting.size };
+    let launch = Launch { argv: argv.to_vec(), cwd: cwd.clone(), env_delta: Vec::new(), size: greeting.size, keeps: greeting.keeps };
     let absent = Absent::of(session, thread, name.clone(), cwd.clone());
     context.store.launch_runtime(absent, language, id, launch, context.local_lease).await?;
     context.log.warn(&format!("a {language} runtime the database did not know is in session {name} now"));

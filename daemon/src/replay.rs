@@ -46,6 +46,7 @@ impl Replay {
     fn picture(&self, offset: Offset) -> Picture {
         let target = offset.min(self.until);
         let mut picture = Picture::open(&self.dir, self.size, target);
+        picture.store_often();
         while picture.step(target) {}
         picture
     }

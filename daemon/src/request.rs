@@ -3,10 +3,13 @@
 mod daemon;
 mod event;
 mod exec;
+mod forget;
+mod import;
 mod life;
 mod queue;
 mod record;
 mod replay;
+mod search;
 mod session;
 mod stats;
 mod terminal;
@@ -39,6 +42,8 @@ pub struct Caller {
     attachment: Mutex<Option<(RuntimeHandle, ClientId)>>,
     /// The client's terminal, while the daemon has it.
     terminal: Mutex<Option<Terminal>>,
+    /// A recording that is being taken in.
+    import: Mutex<Option<import::Importing>>,
 }
 
 struct Terminal {
@@ -56,7 +61,7 @@ impl Drop for Terminal {
 
 impl Caller {
     pub fn new(outbox: Arc<Outbox>, author: Author) -> Self {
-        Self { outbox, author, attachment: Mutex::new(None), terminal: Mutex::new(None) }
+        Self { outbox, author, attachment: Mutex::new(None), terminal: Mutex::new(None), import: Mutex::new(None) }
     }
 
     fn attachment(&self) -> Option<(RuntimeHandle, ClientId)> {
@@ -106,12 +111,15 @@ impl Caller {
 
 /// Whether the next thing the client says only makes sense after this one.
 pub fn is_in_order(request: &Request) -> bool {
-    matches!(request, Request::Attach(_) | Request::Resize { .. } | Request::TakeControl | Request::KeyHelp | Request::Leave)
+    matches!(request, Request::Attach(_) | Request::Import(_) | Request::Resize { .. } | Request::TakeControl | Request::KeyHelp | Request::Leave)
 }
 
 /// Whether a request only waits, so that it is of no use once the client has gone.
 pub fn only_waits(request: &Request) -> bool {
-    matches!(request, Request::Wait { .. } | Request::Result { .. } | Request::Records { .. })
+    matches!(
+        request,
+        Request::Wait { .. } | Request::Result { .. } | Request::Records { .. } | Request::Search(_) | Request::Find { .. }
+    )
 }
 
 /// Carries a request out; `None` when it has sent its own answer.
@@ -139,6 +147,8 @@ pub async fn perform(context: &Context, caller: &Arc<Caller>, id: u64, request: 
         Request::ToolCall { name, tool, input, output } => answer!(record::tool_call(context, name, tool, input, output, author).await),
         Request::Learn { name, text, file } => answer!(record::learn(context, name, text, file, author).await),
         Request::Context { name, set, metadata } => answer!(record::context(context, name, set, metadata, author).await),
+        Request::Search(query) => answer!(search::search(context, caller, id, *query).await),
+        Request::Find { runtime, pattern, from, forward } => answer!(search::find(context, runtime, pattern, from, forward).await),
         Request::Stats(filter) => answer!(stats::stats(context, filter).await),
         Request::Cleanup(asked) => answer!(cleanup::clean(context, asked).await),
         Request::Audit { thread, limit } => answer!(stats::audit(context, thread, limit).await),
@@ -163,6 +173,9 @@ pub async fn perform(context: &Context, caller: &Arc<Caller>, id: u64, request: 
         Request::ResetRuntime { place, language } => answer!(exec::reset(context, place, language, author).await),
         Request::Screen { name, scrollback, language } => answer!(terminal::screen(context, name, scrollback, language).await),
         Request::Wait { name, condition, timeout_ms } => answer!(wait::wait(context, name, condition, timeout_ms).await),
+        Request::Import(step) => import::step(context, caller, id, step, author).await.map(Some),
+        Request::Forget { name } => answer!(forget::forget(context, name, author).await),
+        Request::Disk(filter) => answer!(stats::disk(context, filter).await),
         Request::Replay(of) => answer!(replay::outline(context, of).await),
         Request::Seek { runtime, seek } => answer!(replay::seek(context, runtime, seek).await),
         Request::Records { runtime, from, most, wait_ms } => answer!(replay::records(context, runtime, from, most, wait_ms).await),

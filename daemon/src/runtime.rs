@@ -14,7 +14,7 @@ use shared::config::Prefix;
 use shared::event::Author;
 use shared::id::{ExecId, Offset, RuntimeId, SessionId, ThreadId};
 use shared::message::{Detached, Failure, ScreenShot};
-use shared::runtime::ExitStatus;
+use shared::runtime::{ExitStatus, Keeps};
 use shared::screen::{Scanner, Size};
 use tokio::sync::{Notify, mpsc, oneshot, watch};
 use tokio::time::Instant;
@@ -62,6 +62,8 @@ enum Ask {
         author: Author,
     },
     /// The user renamed or removed the thread.
+    /// What was recorded so far is to go; whether the holder could be told.
+    Forget(oneshot::Sender<bool>),
     Renamed(String),
     Call(Calling),
     /// Interrupts a call or takes it out of the queue.
@@ -238,7 +240,13 @@ pub fn begin(context: Context, beginning: Beginning) -> RuntimeHandle {
         end: greeting.end,
         consumed: 0,
         scanner: Scanner::new(),
-        picture: Picture::open(&dir, greeting.size, greeting.end),
+        picture: {
+            let mut picture = Picture::open(&dir, greeting.size, greeting.end);
+            if greeting.keeps == Keeps::Nothing {
+                picture.keep_nothing();
+            }
+            picture
+        },
         size: greeting.size,
         ordered_size: greeting.size,
         clients: Vec::new(),

@@ -26,6 +26,7 @@ use crate::log::Log;
 use crate::queue::Queue;
 use crate::registry::Registry;
 use crate::store::{self, StoreHandle};
+use crate::upkeep::{self, Upkeep};
 use crate::webhook::{self, Post};
 use crate::{cleanup, connection, expiry, files, queue, recover};
 
@@ -68,9 +69,12 @@ pub async fn run(paths: Paths, config: Config, warnings: Vec<String>, ready: imp
         shared::text::count(context.registry.count(), "session")
     ));
     ready();
-    for work in
-        [tokio::spawn(queue::run(context.clone())), tokio::spawn(expiry::run(context.clone())), tokio::spawn(cleanup::run(context.clone()))]
-    {
+    for work in [
+        tokio::spawn(queue::run(context.clone())),
+        tokio::spawn(expiry::run(context.clone())),
+        tokio::spawn(cleanup::run(context.clone())),
+        tokio::spawn(upkeep::run(context.clone())),
+    ] {
         // they end with the daemon
         drop(work);
     }
@@ -141,6 +145,8 @@ async fn open_world(
         registry: Registry::default(),
         execs: crate::exec::Execs::default(),
         queue: Queue::default(),
+        upkeep: Upkeep::default(),
+        searches: crate::search::Turns::default(),
         clock,
         log,
         local_lease,

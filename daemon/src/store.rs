@@ -5,6 +5,7 @@ mod cleanup;
 mod clock;
 mod event;
 mod exec;
+mod forget;
 mod interpreter;
 mod launch;
 mod life;
@@ -15,6 +16,7 @@ mod record;
 mod recorded;
 mod runtime;
 mod schema;
+mod search;
 mod session;
 mod stats;
 mod thread;
@@ -43,6 +45,7 @@ pub use open::{check_large, open};
 pub use queue::{Promoted, QueuedLaunch};
 pub use recorded::Recorded;
 pub use runtime::{Ending, EndingAt, LiveRuntime};
+pub use search::{ExecFacts, Scope, SearchedEvent, SearchedExec, SearchedRuntime, SearchedSession};
 pub use webhook::{Head, NewWebhook, Settled};
 
 #[derive(Debug, thiserror::Error)]

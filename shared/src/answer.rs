@@ -42,6 +42,18 @@ pub struct Gone {
     pub name: String,
 }
 
+/// What was forgotten.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Forgotten {
+    pub session: SessionId,
+    pub name: String,
+    /// What it took on disk.
+    pub bytes: u64,
+    /// What is still there, for a person: the screen of a session that goes on.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub note: Option<String>,
+}
+
 /// What the answer to `Events` says.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Told {

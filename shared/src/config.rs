@@ -130,14 +130,33 @@ pub struct Keys {
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct RecordingConfig {
-    /// Oldest output of a runtime goes when its recording is larger than this.
+    /// Oldest output of a runtime goes when its recording takes more than this on disk.
     pub max_mib: u64,
+    /// Oldest output of all goes when all recordings take more than this; 0: no limit.
+    pub max_total_mib: u64,
+    /// Output older than this goes; 0: it stays as long as its session.
+    pub max_age_days: u32,
+    /// Whether closed segments are packed in the background.
+    pub compress: bool,
+    /// Whether what is typed is recorded too, as with `new --record-input`.
+    pub input: bool,
+    pub redact: RedactConfig,
 }
 
 impl Default for RecordingConfig {
     fn default() -> Self {
-        Self { max_mib: 512 }
+        Self { max_mib: 1024, max_total_mib: 20 << 10, max_age_days: 0, compress: true, input: false, redact: RedactConfig::default() }
     }
+}
+
+/// Secrets in what is recorded.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct RedactConfig {
+    /// Rules of the user's own, beside the known ones: regular expressions; a group in one is the secret.
+    pub rules: Vec<String>,
+    /// Covers secrets before they are recorded, not only on export.
+    pub at_write: bool,
 }
 
 /// A control key, written `ctrl-b`.
@@ -207,6 +226,10 @@ impl Config {
         if config.recording.max_mib < MIN_RECORDING_MIB {
             let line = text.lines().position(|line| line.trim_start().starts_with("max_mib")).map_or(1, |n| n + 1);
             return Err(ConfigError { line, reason: format!("recording.max_mib must be at least {MIN_RECORDING_MIB}") });
+        }
+        if let Err(reason) = crate::redact::check(&config.recording.redact.rules) {
+            let line = text.lines().position(|line| line.trim_start().starts_with("rules")).map_or(1, |n| n + 1);
+            return Err(ConfigError { line, reason: format!("recording.redact.rules: {reason}") });
         }
         Ok(config)
     }

@@ -87,6 +87,7 @@ pub const RESERVED: &[(&str, &str)] = &[
     ("file_changed", ""),
     ("exec_started", ""),
     ("exec_finished", ""),
+    ("forgotten", "forget"),
     ("recording_suspended", ""),
     ("recording_resumed", ""),
 ];

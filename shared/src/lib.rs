@@ -2,6 +2,7 @@
 //! No files, sockets, clock or async here: everything is a value or a pure function.
 
 mod answer;
+pub mod asciicast;
 pub mod config;
 pub mod event;
 pub mod exec;
@@ -15,9 +16,12 @@ pub mod message;
 pub mod name;
 pub mod paths;
 pub mod policy;
+pub mod redact;
 pub mod replay;
 pub mod runtime;
 pub mod screen;
+pub mod search;
+pub mod seen;
 pub mod session;
 pub mod stats;
 pub mod terminal;

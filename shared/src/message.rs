@@ -13,7 +13,9 @@ use crate::filter::Filter;
 use crate::id::{ExecId, Offset, RuntimeId, Seq, SessionId};
 use crate::policy::Limit;
 use crate::replay::{self, Seek};
+use crate::runtime::Keeps;
 use crate::screen::Size;
+use crate::search::{Hit, Pattern, SearchQuery};
 use crate::session::Status;
 use crate::webhook::Hears;
 
@@ -166,6 +168,18 @@ pub enum Request {
         place: Place,
         language: Option<Language>,
     },
+    /// Hits are pushed, newest first; answered with a `SearchSummary` when all is searched.
+    Search(Box<SearchQuery>),
+    /// The next match in one recording after an offset, or the last one before it; answered with a hit or nothing.
+    Find {
+        runtime: RuntimeId,
+        #[serde(flatten)]
+        pattern: Pattern,
+        /// As in hits: the end of a frame.
+        from: Offset,
+        #[serde(default)]
+        forward: bool,
+    },
     Stats(Filter),
     Cleanup(Cleanup),
     /// What stays of sessions that were cleaned up.
@@ -225,6 +239,14 @@ pub enum Request {
         timeout_ms: Option<u64>,
     },
     Attach(Attach),
+    /// Takes a session's recordings away for good, with the words of its calls; its record stays.
+    Forget {
+        name: String,
+    },
+    /// A recording from elsewhere becomes a session that has ended: beginning, records, end.
+    Import(Import),
+    /// What recordings take on disk.
+    Disk(Filter),
     /// A recording from outside: its length, where things happened, its marks.
     Replay(replay::Of),
     /// The screen at a moment of a recording.
@@ -311,6 +333,33 @@ pub struct NewSession {
     pub group: Option<String>,
     /// Waits for its turn, in the group `default` if none is named.
     pub queue: bool,
+    /// What of its terminal is recorded; without it, what the settings say.
+    pub keeps: Option<Keeps>,
+}
+
+/// A step of taking in a recording; one at a time on a connection.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "step", rename_all = "snake_case")]
+pub enum Import {
+    Begin {
+        /// What to call it; must be free.
+        name: Option<String>,
+        /// Without a name: what one is made from.
+        called: Option<String>,
+        /// Where the caller is.
+        here: String,
+        began_at: Option<jiff::Timestamp>,
+        size: Size,
+        command: Option<String>,
+        title: Option<String>,
+    },
+    /// In order of time; their ends are not looked at.
+    Records {
+        records: Vec<replay::Record>,
+    },
+    End {
+        exit_code: i32,
+    },
 }
 
 /// Takes away what ended long ago.
@@ -464,6 +513,17 @@ pub enum Push {
         exec: ExecId,
         stream: Stream,
         base64: String,
+    },
+    /// Found by the search with this call's id.
+    Hit {
+        call: u64,
+        hit: Box<Hit>,
+    },
+    /// How far that search is, in bytes of recordings.
+    SearchProgress {
+        call: u64,
+        searched: u64,
+        total: u64,
     },
     /// The daemon ends; with `restart` another one follows at once.
     Stopping {

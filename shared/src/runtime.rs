@@ -118,6 +118,27 @@ pub struct Launch {
     /// Variables the user asked for; the environment they came on top of is never stored.
     pub env_delta: Vec<(String, String)>,
     pub size: Size,
+    #[serde(default, skip_serializing_if = "Keeps::is_output")]
+    pub keeps: Keeps,
+}
+
+/// What of a terminal is recorded.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Keeps {
+    /// Nothing that was printed or typed.
+    Nothing,
+    #[default]
+    Output,
+    /// What is typed too, except where the terminal does not show it.
+    OutputAndInput,
+}
+
+impl Keeps {
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks for it like this")]
+    pub fn is_output(&self) -> bool {
+        *self == Self::Output
+    }
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -32,6 +32,49 @@ pub struct Tokens {
     pub total: u64,
 }
 
+/// What recordings take on disk, the largest first.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Disk {
+    pub total: DiskUse,
+    /// Of all recordings together; none: no limit.
+    pub limit: Option<u64>,
+    /// Free where they are kept.
+    pub free: Option<u64>,
+    pub sessions: Vec<SessionDisk>,
+    /// Folders of no session that is known.
+    pub unknown: u64,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DiskUse {
+    /// All of it.
+    pub bytes: u64,
+    /// As it was written.
+    pub plain: u64,
+    /// In small.
+    pub packed: u64,
+    /// What makes seeking quick: keyframes and indexes.
+    pub index: u64,
+}
+
+impl DiskUse {
+    pub fn add(&mut self, other: Self) {
+        self.bytes += other.bytes;
+        self.plain += other.plain;
+        self.packed += other.packed;
+        self.index += other.index;
+    }
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct SessionDisk {
+    pub session: SessionId,
+    pub name: String,
+    pub status: Status,
+    #[serde(flatten)]
+    pub disk: DiskUse,
+}
+
 /// What a cleanup did, or would do.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Cleaned {

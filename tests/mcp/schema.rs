@@ -5,8 +5,9 @@ use serde_json::{Value, json};
 use super::client::{Era, MODERN, Mcp};
 use crate::support::Root;
 
-const TOOLS: [&str; 14] = [
+const TOOLS: [&str; 15] = [
     "runtime",
+    "search",
     "session_complete",
     "session_context",
     "session_event",
@@ -67,7 +68,7 @@ fn schemas_are_ones_that_every_client_takes() {
         }
         check(&name, input);
         match tool.get("outputSchema") {
-            None => assert_eq!(name, "terminal_screen"),
+            None => assert!(matches!(name.as_str(), "terminal_screen" | "search"), "{name}"),
             Some(output) => {
                 assert_eq!((output["type"].as_str(), &output["required"]), (Some("object"), &json!(["success"])), "{tool}");
                 for always in ["success", "error", "code"] {
@@ -80,7 +81,7 @@ fn schemas_are_ones_that_every_client_takes() {
         let expected = match name.as_str() {
             "runtime" | "terminal_send" => [false, true, false, true],
             "terminal_start" => [false, false, false, true],
-            "session_list" | "terminal_screen" | "terminal_wait" => [true, false, true, false],
+            "search" | "session_list" | "terminal_screen" | "terminal_wait" => [true, false, true, false],
             "session_context" => [false, false, true, false],
             _ => [false, false, false, false],
         };
@@ -122,6 +123,9 @@ fn wrong_arguments_are_named() {
         ("session_list", json!({"status": ["lazy"]}), "unknown variant `lazy`, expected one of `queued`"),
         ("session_list", json!({"workspace": "src"}), "not an absolute path"),
         ("session_list", json!({"workspace": "/nowhere/at/all"}), "no folder"),
+        ("search", json!({}), "missing field `pattern`"),
+        ("search", json!({"pattern": ""}), "nothing to look for"),
+        ("search", json!({"pattern": "x", "after": "soon"}), "argument `after`"),
         ("session_start", json!({}), "missing field `task`"),
         ("session_iterate", json!({}), "say which session"),
         ("terminal_start", json!({"command": "a", "argv": ["b"]}), "not both"),

@@ -9,6 +9,8 @@ pub enum Kind {
     Resize,
     Gap,
     Exit,
+    Input,
+    Marker,
 }
 
 #[derive(Clone, Debug)]
@@ -19,13 +21,13 @@ pub struct Frame {
     pub body: Vec<u8>,
 }
 
-/// Segment files, oldest first.
+/// Segment files, oldest first, plain or packed.
 pub fn segments(dir: &Path) -> Vec<PathBuf> {
     let mut files: Vec<PathBuf> = std::fs::read_dir(dir)
         .expect("the recording's folder")
         .filter_map(Result::ok)
         .map(|entry| entry.path())
-        .filter(|path| path.extension().is_some_and(|extension| extension == "rec"))
+        .filter(|path| path.extension().is_some_and(|extension| extension == "rec" || extension == "recz"))
         .collect();
     files.sort();
     files
@@ -34,8 +36,18 @@ pub fn segments(dir: &Path) -> Vec<PathBuf> {
 /// All whole frames; fails on a check that does not agree, on an unknown kind, or on a tail that is not whole.
 pub fn frames(dir: &Path) -> Vec<Frame> {
     let mut frames = Vec::new();
+    let mut seen: Option<std::ffi::OsString> = None;
     for file in segments(dir) {
-        let bytes = std::fs::read(&file).expect("a segment");
+        // both forms are there for a moment, and the plain one may go between the list and the reading
+        let stem = file.file_stem().map(ToOwned::to_owned);
+        if std::mem::replace(&mut seen, stem.clone()) == stem {
+            continue;
+        }
+        let packed = file.with_extension("recz");
+        let bytes = match std::fs::read(file.with_extension("rec")) {
+            Ok(bytes) => bytes,
+            Err(_) => zstd::stream::decode_all(std::fs::File::open(&packed).expect("a segment")).expect("a packed segment"),
+        };
         let mut rest = &bytes[..];
         while !rest.is_empty() {
             let frame = take(&mut rest).unwrap_or_else(|| panic!("{} has a frame that is not whole", file.display()));
@@ -62,6 +74,8 @@ fn take(rest: &mut &[u8]) -> Option<Frame> {
         3 => Kind::Resize,
         4 => Kind::Gap,
         5 => Kind::Exit,
+        10 => Kind::Input,
+        11 => Kind::Marker,
         other => panic!("a frame of unknown kind {other}"),
     };
     assert_eq!(crc32(&[&head[..1], time, body]), u32::from_le_bytes(*sum), "the check of a frame");

@@ -9,8 +9,10 @@ pub(crate) mod keys;
 mod life;
 mod parse;
 mod record;
+mod search;
 mod replay;
 mod session;
+mod recording;
 mod stats;
 mod table;
 mod terminal;
@@ -39,6 +41,7 @@ Examples:
   sessions-tui attach api               ctrl-b d leaves it running, ctrl-b ? shows the keys
   sessions-tui send api --enter 'git status' && sessions-tui wait api --for quiet && sessions-tui screen api
   sessions-tui exec 'cd src && make'     in this folder's own bash, which stays; -l python, -l node
+  sessions-tui search 'connection refused'     in everything any session ever printed, ran or was told
   sessions-tui new -n fix --task 'Fix the login' --no-run     the record of a task; iterate, pause, resume, complete
 
 Sessions go on when you detach, close the window, or when the daemon is stopped, upgraded or killed.
@@ -188,6 +191,11 @@ pub enum Command {
         #[arg(long)]
         json: bool,
     },
+    /// Find text in all output, code, events and tasks of all sessions, newest first
+    #[command(after_help = search::HELP)]
+    Search(Box<search::SearchArgs>),
+    #[command(flatten)]
+    Recording(recording::RecordingCommand),
     /// Play what a session recorded: pause, step, search, jump to any moment
     #[command(after_help = replay::HELP)]
     Replay(replay::ReplayArgs),
@@ -265,6 +273,12 @@ pub struct NewArgs {
     /// The terminal's size until someone attaches
     #[arg(long, value_name = "COLSxROWS", value_parser = parse::size)]
     size: Option<Size>,
+    /// Record nothing of what it prints: no replay, no search, and an empty screen after a restart of the daemon
+    #[arg(long, conflicts_with = "no_run")]
+    no_record: bool,
+    /// Record what is typed too, except into a terminal that does not show it (passwords)
+    #[arg(long, conflicts_with_all = ["no_run", "no_record"])]
+    record_input: bool,
     /// A variable for the program
     #[arg(short, long = "env", value_name = "NAME=VALUE", value_parser = parse::variable)]
     env: Vec<(String, String)>,
@@ -407,6 +421,8 @@ async fn perform(paths: &Paths, command: Command) -> Result<(), Failure> {
         Command::Exec(command) => exec::perform(paths, command).await.map(|_| ()),
         Command::Life(command) => life::perform(paths, command).await,
         Command::Record(command) => record::perform(paths, command).await,
+        Command::Recording(command) => recording::perform(paths, command).await,
+        Command::Search(args) => search::search(paths, *args).await,
         Command::Replay(args) => replay::replay(paths, args).await,
         Command::Stats(command) => stats::perform(paths, command).await,
         Command::Webhook { command } => webhook::perform(paths, command).await,

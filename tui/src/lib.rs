@@ -6,6 +6,7 @@ pub mod cli;
 mod client;
 mod connect;
 mod environment;
+mod export;
 mod event;
 mod mcp;
 mod replay;

@@ -9,6 +9,7 @@ mod progress;
 mod row;
 mod runtime;
 mod schema;
+mod search;
 mod server;
 mod session;
 mod stdio;
@@ -32,7 +33,7 @@ Agents start this themselves; tell them how:
   others: {\"mcpServers\": {\"sessions\": {\"command\": \"sessions-tui\", \"args\": [\"mcp\"]}}}
 
 Tools: runtime (bash, python and node that remember), terminal_start, terminal_send, terminal_screen, terminal_wait, \
-session_list, session_start, session_iterate, session_event, session_pause, session_resume, session_complete, \
+search, session_list, session_start, session_iterate, session_event, session_pause, session_resume, session_complete, \
 session_fail, session_context.
 
 Commands without a session run in the runtime of a folder: the one the call names, else the client's first root, else \

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use shared::exec::Language;
 use shared::id::RuntimeId;
 use shared::message::Failure;
-use shared::runtime::{Launch, LostReason, RuntimeState};
+use shared::runtime::{Keeps, Launch, LostReason, RuntimeState};
 use shared::session::IDLE;
 
 use crate::context::Context;
@@ -51,6 +51,8 @@ pub async fn start_runtime(context: &Context, absent: Absent, language: Language
         cwd,
         env_delta: absent.env.set.clone(),
         size: absent.size,
+        // what a call has printed is read back from there
+        keeps: Keeps::Output,
     };
     let note = absent
         .last

@@ -202,6 +202,11 @@ impl Link {
         self.order(&Order::Names).await
     }
 
+    /// What was recorded so far goes; the new end is news.
+    pub async fn forget(&mut self) -> Result<(), LinkError> {
+        self.order(&Order::Forget).await
+    }
+
     pub async fn terminate(&mut self, grace_ms: u32) -> Result<(), LinkError> {
         self.order(&Order::Terminate(grace_ms)).await
     }

@@ -16,7 +16,8 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags};
 use rustix::process::{Signal, WaitOptions};
 use shared::id::Offset;
-use shared::runtime::ExitStatus;
+use shared::redact::Redactor;
+use shared::runtime::{ExitStatus, Keeps};
 use shared::screen::Size;
 use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 
@@ -24,7 +25,7 @@ use super::driver::Driver;
 use super::limit::ProcessLimit;
 use super::peer::{Peer, is_same_user};
 use super::pty::{self, Pty};
-use super::recorder::{Outcome, Recorder};
+use super::recorder::{Outcome, Place, Recorder};
 use super::tree;
 use super::wire::{Greeting, INPUT_STEP, News, Order, Start, VERSION};
 use crate::recording::{encode_exit, encode_size, kind};
@@ -37,6 +38,9 @@ const MAX_STRANGERS: usize = 4;
 
 /// A link that does not read is given at most this much unrecorded output.
 const MAX_LINK_BACKLOG: usize = 256 << 10;
+
+/// … or this much of a session of which nothing is recorded.
+const MAX_UNKEPT_BACKLOG: usize = 8 << 20;
 
 /// Answers to terminal queries that wait for a program that does not read.
 const MAX_ANSWERS: usize = 64 << 10;
@@ -148,6 +152,8 @@ struct Holder {
     child: u32,
     exit: Option<ExitStatus>,
     recorder: Recorder,
+    /// Covers secrets before anything is recorded or shown.
+    redactor: Option<Redactor>,
     listener: UnixListener,
     signals: UnixStream,
     daemon: Option<Peer>,
@@ -168,7 +174,10 @@ impl Holder {
     fn start(start: Start, listener: UnixListener, signals: UnixStream) -> Result<Self, String> {
         let began_at = jiff::Timestamp::now().as_microsecond();
         let began = Instant::now();
-        let recorder = Recorder::create(Path::new(&start.recording), start.runtime.clone(), began_at, start.size, start.max_bytes);
+        let place = Place { dir: start.recording.clone().into(), runtime: start.runtime.clone(), began_at, max_bytes: start.max_bytes };
+        let recorder = Recorder::create(place, start.size, start.keeps);
+        // rules that cannot be used were refused with the settings they are from
+        let redactor = start.redact.as_ref().and_then(|rules| Redactor::new(rules).ok());
         if let Some(limit) = start.open_files {
             use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
             let _ = setrlimit(Resource::Nofile, Rlimit { current: Some(limit), maximum: getrlimit(Resource::Nofile).maximum });
@@ -199,6 +208,7 @@ impl Holder {
             child,
             exit: None,
             recorder,
+            redactor,
             listener,
             signals,
             daemon: None,
@@ -249,8 +259,20 @@ impl Holder {
             // anything forked meanwhile goes in the next sweep
             self.kill_at = Some(Instant::now() + Duration::from_millis(50));
         }
+        if self.recorder.retry_at().is_some_and(|at| Instant::now() >= at) {
+            self.resume_recording();
+        }
         self.tell_end();
         Ok(true)
+    }
+
+    /// Room on the disk is found again also while the program says nothing.
+    fn resume_recording(&mut self) {
+        let (time, size) = (self.time(), self.size);
+        if self.recorder.resume(time, size) {
+            self.end_due = true;
+            self.say(&News::Suspended(String::new()));
+        }
     }
 
     fn wait(&self) -> io::Result<Ready> {
@@ -283,7 +305,7 @@ impl Holder {
         }
         let first_stranger = fds.len();
         fds.extend(self.strangers.iter().map(|peer| PollFd::new(&peer.stream, readable)));
-        let timeout = [self.kill_at, self.quiet_until].into_iter().flatten().min().map(|at| {
+        let timeout = [self.kill_at, self.quiet_until, self.recorder.retry_at()].into_iter().flatten().min().map(|at| {
             let left = at.saturating_duration_since(Instant::now());
             Timespec { tv_sec: left.as_secs() as i64, tv_nsec: i64::from(left.subsec_nanos()) }
         });
@@ -321,7 +343,10 @@ impl Holder {
                 }
             }
         }
-        if let Some(bytes) = buffer.get(..filled).filter(|bytes| !bytes.is_empty()) {
+        if let Some(bytes) = buffer.get_mut(..filled).filter(|bytes| !bytes.is_empty()) {
+            if let Some(redactor) = &self.redactor {
+                redactor.cover_bytes(bytes);
+            }
             self.record(kind::OUTPUT, bytes);
         }
         self.buffer = buffer;
@@ -347,10 +372,12 @@ impl Holder {
 
     /// The user still sees what is not recorded, and a result is never lost.
     fn show_unrecorded(&mut self, frame_kind: u8, body: &[u8]) {
-        let has_room = self.daemon.as_ref().is_some_and(|peer| peer.outgoing.len() < MAX_LINK_BACKLOG);
+        // where nothing is recorded there is nothing to read it from later
+        let most = if self.recorder.keeps() == Keeps::Nothing { MAX_UNKEPT_BACKLOG } else { MAX_LINK_BACKLOG };
+        let has_room = self.daemon.as_ref().is_some_and(|peer| peer.outgoing.len() < most);
         match frame_kind {
             kind::OUTPUT if has_room => self.say(&News::Unrecorded(body.to_vec())),
-            kind::STDOUT | kind::STDERR | kind::CALL if has_room => self.say(&News::UnrecordedFrame(frame_kind, body.to_vec())),
+            kind::STDOUT | kind::STDERR | kind::CALL | kind::RESIZE if has_room => self.say(&News::UnrecordedFrame(frame_kind, body.to_vec())),
             kind::RESULT if self.daemon.is_some() => self.say(&News::UnrecordedFrame(frame_kind, body.to_vec())),
             kind::RESULT => {
                 if let Some(driver) = &mut self.driver {
@@ -399,6 +426,7 @@ impl Holder {
             suspended: self.recorder.why_suspended(),
             exit: self.exit,
             is_driver: self.driver.is_some(),
+            keeps: self.recorder.keeps(),
             call: self.driver.as_ref().and_then(|driver| driver.unsettled(self.recorder.end())),
         };
         let mut bytes = Vec::new();
@@ -415,7 +443,8 @@ impl Holder {
     /// without that the daemon sends input as messages.
     fn hand_over_terminal(&self, bytes: &[u8]) -> usize {
         let (Some(peer), Some(pty)) = (&self.daemon, &self.pty) else { return 0 };
-        if !peer.outgoing.is_empty() {
+        // what is to be recorded has to pass through us
+        if !peer.outgoing.is_empty() || self.recorder.keeps() == Keeps::OutputAndInput {
             return 0;
         }
         let mut space = [std::mem::MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
@@ -489,7 +518,10 @@ impl Holder {
                 }
             };
             match order {
-                Order::Input(bytes) => self.input.extend_from_slice(&bytes),
+                Order::Input(bytes) => {
+                    self.record_input(&bytes);
+                    self.input.extend_from_slice(&bytes);
+                }
                 Order::Resize(size) => self.resize(size),
                 Order::Answer(offset, bytes) => {
                     if offset > self.answered {
@@ -511,9 +543,32 @@ impl Holder {
                         driver.names();
                     }
                 }
+                Order::Forget => self.forget(),
                 Order::Hello(_) => self.greet(),
                 Order::Start(_) | Order::Unknown => {}
             }
+        }
+    }
+
+    /// What is typed into a terminal that does not show it is a password. Programs that draw what is typed themselves (shells,
+    /// editors) turn the echo off too, but they also take every key at once instead of whole lines.
+    fn record_input(&mut self, bytes: &[u8]) {
+        use rustix::termios::{LocalModes, tcgetattr};
+        if self.recorder.keeps() != Keeps::OutputAndInput {
+            return;
+        }
+        let Some(modes) = self.pty.as_ref().and_then(|pty| tcgetattr(&pty.master).ok()).map(|state| state.local_modes) else { return };
+        let is_hidden = modes.contains(LocalModes::ICANON) && !modes.contains(LocalModes::ECHO);
+        if !is_hidden {
+            self.record(kind::INPUT, bytes);
+        }
+    }
+
+    fn forget(&mut self) {
+        let (time, size) = (self.time(), self.size);
+        // an error leaves everything as it was, which the daemon sees
+        if self.recorder.forget(time, size).is_ok() {
+            self.end_due = true;
         }
     }
 

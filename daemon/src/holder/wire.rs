@@ -4,7 +4,7 @@
 use serde::{Deserialize, Serialize};
 use shared::frame;
 use shared::id::{ExecId, Offset};
-use shared::runtime::ExitStatus;
+use shared::runtime::{ExitStatus, Keeps};
 use shared::screen::Size;
 
 use crate::recording::{decode_exit, decode_size, encode_exit, encode_size};
@@ -29,6 +29,7 @@ mod kind {
     pub const CALL: u8 = 7;
     pub const INTERRUPT: u8 = 8;
     pub const NAMES: u8 = 9;
+    pub const FORGET: u8 = 10;
     // holder to daemon
     pub const GREETING: u8 = 64;
     pub const END: u8 = 65;
@@ -67,6 +68,12 @@ pub struct Start {
     /// How many processes the runtime may have, as far as the system can be told.
     #[serde(default)]
     pub max_processes: Option<u64>,
+    /// What is recorded of it.
+    #[serde(default)]
+    pub keeps: Keeps,
+    /// Rules of secrets that are covered before anything is recorded or shown; none: nothing is covered.
+    #[serde(default)]
+    pub redact: Option<Vec<String>>,
 }
 
 /// The holder's answer to a hello: who it is and where it stands.
@@ -87,6 +94,8 @@ pub struct Greeting {
     /// It has no PTY, but a language's driver.
     #[serde(default)]
     pub is_driver: bool,
+    #[serde(default)]
+    pub keeps: Keeps,
 }
 
 /// How hard a call is interrupted.
@@ -127,6 +136,8 @@ pub enum Order {
     Interrupt(Force),
     /// Asks the driver which names its code has defined.
     Names,
+    /// What was recorded so far goes for good; what comes is recorded.
+    Forget,
     Unknown,
 }
 
@@ -182,6 +193,7 @@ impl Order {
                 frame::encode(kind::INTERRUPT, &[level], out);
             }
             Self::Names => frame::encode(kind::NAMES, &[], out),
+            Self::Forget => frame::encode(kind::FORGET, &[], out),
             Self::Unknown => {}
         }
     }
@@ -205,6 +217,7 @@ impl Order {
                 _ => None,
             },
             kind::NAMES => Some(Self::Names),
+            kind::FORGET => Some(Self::Forget),
             _ => None,
         };
         Ok(Some((order.unwrap_or(Self::Unknown), frame.size)))

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use shared::id::Offset;
 use shared::screen::Size;
 
-use super::{FORMAT, SEGMENT_BYTES, SegmentHeader, encode, kind, remove_segment, segment_path};
+use super::{FORMAT, SEGMENT_BYTES, SegmentHeader, encode, kind, remove_segment, segment_bytes, segment_path};
 
 pub struct Writer {
     dir: PathBuf,
@@ -30,8 +30,23 @@ impl Writer {
         let file = create_segment(dir, 0)?;
         let mut writer =
             Self { dir: dir.to_owned(), runtime, began_at, max_bytes, file, segments: VecDeque::from([0]), end: 0, scratch: Vec::new() };
-        writer.header(0, size)?;
+        if let Err(error) = writer.header(0, size) {
+            // it is tried again when there is room
+            let _ = std::fs::remove_file(segment_path(dir, 0));
+            return Err(error);
+        }
         Ok(writer)
+    }
+
+    /// Takes away everything so far and goes on in a new segment.
+    pub fn forget(&mut self, time: u64, size: Size) -> io::Result<()> {
+        self.next_segment(time, size)?;
+        while self.segments.len() > 1 {
+            if let Some(oldest) = self.segments.pop_front() {
+                remove_segment(&self.dir, oldest);
+            }
+        }
+        Ok(())
     }
 
     /// Where the next frame will begin.
@@ -62,12 +77,19 @@ impl Writer {
             self.file = before;
             return Err(error);
         }
-        while self.segments.len() as u64 * SEGMENT_BYTES > self.max_bytes && self.segments.len() > 2 {
+        self.drop_oldest();
+        Ok(())
+    }
+
+    /// Keeps to the limit by what is on the disk: segments that the daemon has packed take less.
+    fn drop_oldest(&mut self) {
+        let mut bytes = SEGMENT_BYTES + self.segments.iter().map(|start| segment_bytes(&self.dir, *start)).sum::<u64>();
+        while bytes > self.max_bytes && self.segments.len() > 2 {
             if let Some(oldest) = self.segments.pop_front() {
+                bytes -= segment_bytes(&self.dir, oldest);
                 remove_segment(&self.dir, oldest);
             }
         }
-        Ok(())
     }
 
     fn header(&mut self, time: u64, size: Size) -> io::Result<()> {

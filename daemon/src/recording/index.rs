@@ -73,12 +73,14 @@ impl Index {
     }
 }
 
-/// Stores the index of a closed segment, unless it is there.
+/// Whether this segment has been gone through.
+pub fn has_index(dir: &Path, start: Offset) -> bool {
+    index_path(dir, start).exists()
+}
+
+/// Stores the index of a closed segment.
 pub fn store_index(dir: &Path, start: Offset, next: Offset) -> io::Result<()> {
     let path = index_path(dir, start);
-    if path.exists() {
-        return Ok(());
-    }
     let index = scan(dir, start, next);
     let mut bytes = Vec::new();
     for points in index.points.chunks(POINTS_PER_FRAME) {

@@ -1,15 +1,14 @@
 //! Reading from an offset, following a growing recording, and cutting a torn tail.
 
-use std::fs::File;
 use std::io;
-use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
 use shared::frame;
 use shared::id::Offset;
 use shared::runtime::ExitStatus;
 
-use super::{Record, decode, segment_path, segments, understand};
+use super::segment::Segment;
+use super::{Record, decode, is_segment, segment_path, segments, understand};
 
 #[derive(Debug, thiserror::Error)]
 pub enum ReadError {
@@ -27,7 +26,7 @@ const SMALL: usize = 128;
 /// Reads frames in order from any frame's edge.
 pub struct Reader {
     dir: PathBuf,
-    segment: Option<(Offset, File)>,
+    segment: Option<(Offset, Segment)>,
     offset: Offset,
     buffer: Vec<u8>,
 }
@@ -73,19 +72,15 @@ impl Reader {
         let mut wanted = most.min(there);
         loop {
             self.open()?;
-            let Some((start, file)) = &self.segment else { return Ok(false) };
+            let Some((start, segment)) = &mut self.segment else { return Ok(false) };
             let start = *start;
             let position = self.offset - start;
             self.buffer.resize(wanted, 0);
-            let mut filled = 0;
-            while filled < wanted {
-                match file.read_at(&mut self.buffer[filled..wanted], position + filled as u64) {
-                    Ok(0) => break,
-                    Ok(n) => filled += n,
-                    Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                    Err(error) => return Err(error.into()),
-                }
-            }
+            let filled = match segment.fill_at(&mut self.buffer[..wanted], position) {
+                Ok(filled) => filled,
+                Err(error) if error.kind() == io::ErrorKind::InvalidData => return Err(ReadError::Damaged { at: self.offset }),
+                Err(error) => return Err(error.into()),
+            };
             let mut used = 0;
             while let Some(frame) = decode(&self.buffer[used..filled]) {
                 used += frame.size;
@@ -97,7 +92,7 @@ impl Reader {
             }
             if filled == 0 {
                 // the end of this segment: go on in the next, if it begins here
-                if start != self.offset && segment_path(&self.dir, self.offset).exists() {
+                if start != self.offset && is_segment(&self.dir, self.offset) {
                     self.segment = None;
                     continue;
                 }
@@ -122,7 +117,15 @@ impl Reader {
             return Err(ReadError::Dropped { first: *first });
         }
         let start = starts.iter().rev().find(|start| **start <= self.offset).copied().unwrap_or(*first);
-        self.segment = Some((start, File::open(segment_path(&self.dir, start))?));
+        self.segment = match Segment::open(&self.dir, start) {
+            Ok(segment) => Some((start, segment)),
+            Err(error) if error.kind() == io::ErrorKind::InvalidData => return Err(ReadError::Damaged { at: self.offset }),
+            // packed or dropped since it was listed
+            Err(error) if error.kind() == io::ErrorKind::NotFound && is_segment(&self.dir, start) => {
+                Some((start, Segment::open(&self.dir, start)?))
+            }
+            Err(error) => return Err(error.into()),
+        };
         Ok(())
     }
 }
@@ -163,7 +166,12 @@ fn examine(dir: &Path, mend: impl Fn(&Path, u64) -> io::Result<()>) -> io::Resul
     // a segment with nothing whole in it was being opened when the holder died: the one before has the end
     for start in starts.iter().rev() {
         let path = segment_path(dir, *start);
-        let bytes = std::fs::read(&path)?;
+        let bytes = match Segment::open(dir, *start).and_then(|mut segment| segment.read_all()) {
+            Ok(bytes) => bytes,
+            // nothing can be cut off a packed one: what is before it stands
+            Err(error) if error.kind() == io::ErrorKind::InvalidData => continue,
+            Err(error) => return Err(error),
+        };
         let mut used = 0;
         let mut began_at = None;
         while let Some(frame) = decode(&bytes[used..]) {

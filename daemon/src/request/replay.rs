@@ -33,6 +33,8 @@ pub async fn outline(context: &Context, of: Of) -> Result<Outline, Failure> {
     let replay = open(context, &recorded);
     let (dir, until) = (replay.dir.clone(), replay.until);
     let (index, header) = work(move || Ok((Index::read(&dir, until)?, recording::header(&dir)))).await?;
+    // whoever looks at it will want to go to and fro
+    context.upkeep.look_at(recorded.runtime);
     let Some(header) = header else { return Err(nothing_recorded(&recorded.name)) };
     let first = index.points.first().copied().unwrap_or_default();
     let mut marks = found_marks(index.marks);

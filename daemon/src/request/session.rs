@@ -9,7 +9,7 @@ use shared::filter::Filter;
 use shared::id::{RuntimeId, SessionId};
 use shared::message::{Changed, Code, Failure, Gone, Layers, NewSession};
 use shared::name;
-use shared::runtime::RuntimeState;
+use shared::runtime::{Keeps, RuntimeState};
 use shared::session::{Session, Status};
 
 use super::record::data;
@@ -38,6 +38,7 @@ pub async fn new(context: &Context, new: NewSession, author: Author) -> Result<C
         env_delta: new.env_delta,
         size: new.size,
         umask: new.umask,
+        keeps: new.keeps.unwrap_or(if context.config.recording.input { Keeps::OutputAndInput } else { Keeps::Output }),
     });
     // gets ready while the launch is being stored; one that is not needed ends by itself
     let holder = program.as_ref().map(|_| launch::holder(context, runtime));

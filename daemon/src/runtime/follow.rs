@@ -17,11 +17,14 @@ use crate::holder::link::{Link, LinkError};
 use crate::holder::wire::News;
 use crate::holder::{end_marked, lift_behind};
 use crate::lifecycle::End;
-use crate::recording::{self, OVERHEAD, ReadError, Record};
+use crate::recording::{self, OVERHEAD, ReadError, Record, SEGMENT_BYTES};
 use crate::store::EndingAt;
 
 /// Read from the recording at a time; between two, others get their turn.
 const BATCH: usize = 64 << 10;
+
+/// Its recording is looked after each time it has grown by this much: a quarter of a segment.
+const GROWN: u64 = SEGMENT_BYTES / 4;
 
 /// What is left of a killed holder's programs gets this long to end by itself.
 const ORPHAN_GRACE: std::time::Duration = std::time::Duration::from_secs(2);
@@ -212,10 +215,15 @@ impl Runtime {
     async fn hear(&mut self, news: News) {
         match news {
             News::End(end) => {
+                // a segment may have been closed since
+                let has_grown = end / GROWN != self.end / GROWN;
                 self.end = end;
                 self.facts.set_end(end);
                 self.facts.happened_now();
                 self.consume(end).await;
+                if has_grown {
+                    self.context.upkeep.look_at(self.id);
+                }
             }
             News::Exit(status) => self.exit = Some(status),
             News::Suspended(why) => self.recording_changed(why).await,
@@ -453,6 +461,12 @@ impl Runtime {
                 self.terminating = Some(author);
                 let _ = self.link.terminate(grace_ms).await;
             }
+            Ask::Forget(ordered) => {
+                // nothing of what goes is needed for the screen any more
+                let at = self.consumed;
+                self.picture.catch_up(at).await;
+                let _ = ordered.send(self.link.forget().await.is_ok());
+            }
             Ask::Renamed(name) => {
                 self.name = name;
                 self.is_dirty = true;
@@ -481,6 +495,11 @@ impl Runtime {
             Record::Stderr(bytes) => Noted::Printed(Stream::Stderr, bytes.to_vec()),
             Record::Call(call) => Noted::call(&call, at),
             Record::Result(result) => Noted::result(&result, at),
+            Record::Resize(size) => {
+                self.picture.catch_up(at).await;
+                self.picture.screen().resize(size);
+                return self.resized(size).await;
+            }
             _ => return,
         };
         self.noted(noted).await;
@@ -616,6 +635,7 @@ impl Runtime {
         }
         self.picture.store();
         self.context.registry.remove(self.id);
+        self.context.upkeep.look_at(self.id);
         if language.is_some() {
             // after its end is stored, so that another can be started
             self.calls_end(&end);

@@ -253,6 +253,11 @@ impl RuntimeHandle {
         self.ended().await
     }
 
+    /// Has what was recorded so far taken away; gives whether its holder could be told.
+    pub async fn forget(&self) -> Result<bool, Failure> {
+        self.ask(Ask::Forget).await
+    }
+
     pub async fn renamed(&self, name: String) {
         self.say(Ask::Renamed(name)).await;
     }

@@ -9,7 +9,7 @@ use shared::event::Author;
 use shared::id::{LeaseId, RuntimeId, SessionId, ThreadId};
 use shared::message::Previous;
 use shared::policy::{Kind, Limit, Policy};
-use shared::runtime::Launch;
+use shared::runtime::{Keeps, Launch};
 use shared::screen::Size;
 use shared::session::{DEFAULT_ITERATIONS, Session, Status};
 use shared::terminal::TerminalKind;
@@ -85,6 +85,7 @@ pub struct Program {
     pub env_delta: Vec<(String, String)>,
     pub size: Option<Size>,
     pub umask: Option<u32>,
+    pub keeps: Keeps,
 }
 
 pub struct Opened {
@@ -377,6 +378,7 @@ impl Change<'_> {
             cwd: thread.workspace.clone(),
             env_delta: Vec::new(),
             size: program.size.unwrap_or(DEFAULT_SIZE),
+            keeps: program.keeps,
         };
         if let Some((cwd, env_delta, cols, rows)) = left {
             if (new.is_folder)(&cwd) {

@@ -1,10 +1,14 @@
 //! Runtimes as recordings: whose they are and what ran, whether they are live or not.
 
-use rusqlite::{Connection, Params, Row};
+use rusqlite::{Connection, Params, Row, params_from_iter};
 use shared::exec::Language;
+use shared::filter::Filter;
 use shared::id::{RuntimeId, SessionId};
 use shared::runtime::Launch;
+use shared::session::Status;
+use shared::stats::{DiskUse, SessionDisk};
 
+use super::session::conditions;
 use super::{Result, StoreHandle, broken};
 
 #[derive(Clone, Debug)]
@@ -24,6 +28,43 @@ impl StoreHandle {
     pub async fn recorded_of(&self, session: SessionId) -> Result<Vec<Recorded>> {
         self.read(move |connection| {
             query(connection, "WHERE runtimes.session_id = ?1 ORDER BY runtimes.created_at DESC, runtimes.id DESC", [session.to_string()])
+        })
+        .await
+    }
+
+    /// Runtimes of the sessions that are meant, those of one session together.
+    pub async fn recorded_sessions(&self, filter: Filter) -> Result<Vec<(RuntimeId, SessionDisk)>> {
+        self.read(move |connection| {
+            let (clauses, values) = conditions(&filter);
+            let sql = format!(
+                "SELECT runtimes.id, sessions.id, (SELECT name FROM threads WHERE id = thread_id), status
+                 FROM sessions JOIN runtimes ON session_id = sessions.id WHERE {clauses} ORDER BY sessions.id"
+            );
+            let mut statement = connection.prepare(&sql)?;
+            let mut rows = statement.query(params_from_iter(values.iter()))?;
+            let mut found = Vec::new();
+            while let Some(row) = rows.next()? {
+                let (id, session, status): (String, String, String) = (row.get(0)?, row.get(1)?, row.get(3)?);
+                found.push((
+                    RuntimeId::parse(&id).ok_or_else(|| broken("runtime id", &id))?,
+                    SessionDisk {
+                        session: SessionId::parse(&session).ok_or_else(|| broken("session id", &session))?,
+                        name: row.get(2)?,
+                        status: Status::parse(&status).ok_or_else(|| broken("status", &status))?,
+                        disk: DiskUse::default(),
+                    },
+                ));
+            }
+            Ok(found)
+        })
+        .await
+    }
+
+    /// A name for a new thread that nobody has: this, or with a number.
+    pub async fn free_name(&self, wanted: String) -> Result<String> {
+        self.read(move |connection| {
+            let mut taken = connection.prepare_cached("SELECT EXISTS (SELECT 1 FROM threads WHERE name = ?1)")?;
+            Ok(shared::name::generate(&wanted, |name| taken.query_row([name], |row| row.get(0)).unwrap_or(false)))
         })
         .await
     }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use shared::filter::Filter;
 use shared::message::{Changed, Failure, Gone, Layers, NewSession, Request};
 use shared::paths::Paths;
-use shared::runtime::{Runtime, RuntimeState};
+use shared::runtime::{Keeps, Runtime, RuntimeState};
 use shared::session::{Session, Status};
 use shared::text::{shell_words, visible};
 
@@ -46,6 +46,11 @@ pub async fn new(paths: &Paths, args: NewArgs) -> Result<(), Failure> {
         max_duration: args.max_duration,
         group: args.group,
         queue: args.queue,
+        keeps: match (args.no_record, args.record_input) {
+            (true, _) => Some(Keeps::Nothing),
+            (_, true) => Some(Keeps::OutputAndInput),
+            _ => None,
+        },
     };
     let changed: Changed = connect::call(paths, Request::New(request)).await?;
     if args.json {

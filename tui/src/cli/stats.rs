@@ -3,9 +3,9 @@
 use std::fmt::Write;
 
 use clap::Subcommand;
-use shared::message::{Cleanup, Failure, Request};
+use shared::message::{Cleanup, Failure, Forgotten, Request};
 use shared::paths::Paths;
-use shared::stats::{AuditLine, Cleaned, Stats};
+use shared::stats::{AuditLine, Cleaned, Disk, Stats};
 use shared::text::{count, pad, visible};
 
 use super::filter::FilterArgs;
@@ -15,8 +15,11 @@ use crate::{connect, tty};
 #[derive(Subcommand)]
 pub enum StatsCommand {
     /// What sessions come to: how many, how they ended, how long they took, what they cost
-    #[command(after_help = "Examples:\n  sessions-tui stats\n  sessions-tui stats --mode developer --created-after 7d --json")]
+    #[command(after_help = "Examples:\n  sessions-tui stats\n  sessions-tui stats --mode developer --created-after 7d --json\n  sessions-tui stats --disk")]
     Stats {
+        /// What recordings take on disk, the largest first
+        #[arg(long)]
+        disk: bool,
         /// As JSON
         #[arg(long)]
         json: bool,
@@ -43,6 +46,13 @@ pub enum StatsCommand {
         #[command(flatten)]
         filter: FilterArgs,
     },
+    /// Take away for good what a session has said: its recordings, and the code and values of its calls; its record stays
+    Forget {
+        name: String,
+        /// As JSON
+        #[arg(long)]
+        json: bool,
+    },
     /// What stays of sessions that were cleaned up
     Audit {
         /// Only of this name
@@ -58,7 +68,19 @@ pub enum StatsCommand {
 
 pub async fn perform(paths: &Paths, command: StatsCommand) -> Result<(), Failure> {
     match command {
-        StatsCommand::Stats { filter, json } => {
+        StatsCommand::Stats { filter, json, disk: true } => {
+            let disk: Disk = connect::call(paths, Request::Disk(filter.filter()?)).await?;
+            if json { print_json(&disk) } else { print(&disk_words(&disk)) }
+        }
+        StatsCommand::Forget { name, json } => {
+            let forgotten: Forgotten = connect::call(paths, Request::Forget { name }).await?;
+            if json {
+                return print_json(&forgotten);
+            }
+            let note = forgotten.note.map(|note| format!("; {note}")).unwrap_or_default();
+            print(&format!("{}: {} of recordings are forgotten{note}\n", visible(&forgotten.name), table::bytes(forgotten.bytes)))
+        }
+        StatsCommand::Stats { filter, json, disk: false } => {
             let stats: Stats = connect::call(paths, Request::Stats(filter.filter()?)).await?;
             if json { print_json(&stats) } else { print(&words(&stats)) }
         }
@@ -147,6 +169,38 @@ fn words(stats: &Stats) -> String {
     if stats.tokens.total > 0 {
         let tokens = &stats.tokens;
         out += &table::field("tokens", &format!("{} ({} prompt, {} completion)", tokens.total, tokens.prompt, tokens.completion));
+    }
+    out
+}
+
+/// Rows of `stats --disk`; the rest is in `--json`.
+const DISK_ROWS: usize = 20;
+
+fn disk_words(disk: &Disk) -> String {
+    let mut out = String::new();
+    let largest = disk.sessions.first().map_or(0, |session| session.disk.bytes);
+    for session in disk.sessions.iter().take(DISK_ROWS) {
+        let full = (session.disk.bytes * 12).div_ceil(largest.max(1)) as usize;
+        let _ = writeln!(
+            out,
+            "{:>10}  {}{}  {} {}",
+            table::bytes(session.disk.bytes),
+            "█".repeat(full),
+            "░".repeat(12 - full.min(12)),
+            table::mark(session.status),
+            visible(&session.name)
+        );
+    }
+    if disk.sessions.len() > DISK_ROWS {
+        let _ = writeln!(out, "{:>10}  and {} more: --json shows all", "", disk.sessions.len() - DISK_ROWS);
+    }
+    let limit = disk.limit.map_or_else(|| "no limit".to_owned(), |limit| format!("limit {}", table::bytes(limit)));
+    let free = disk.free.map(|free| format!(", {} free", table::bytes(free))).unwrap_or_default();
+    out += &table::field("on disk", &format!("{} of recordings ({limit}{free})", table::bytes(disk.total.bytes)));
+    let parts = [("as written", disk.total.plain), ("packed", disk.total.packed), ("for seeking", disk.total.index)];
+    let parts: Vec<String> = parts.iter().filter(|(_, bytes)| *bytes > 0).map(|(what, bytes)| format!("{} {what}", table::bytes(*bytes))).collect();
+    if !parts.is_empty() {
+        out += &table::field("of which", &parts.join(", "));
     }
     out
 }

@@ -84,6 +84,7 @@ fn changes_nothing(request: &Request) -> bool {
         Request::List(_)
         | Request::Show { .. }
         | Request::Screen { .. }
+        | Request::Search(_)
         | Request::Wait { .. }
         | Request::Result { .. }
         | Request::Output { .. }

@@ -16,7 +16,7 @@ use shared::paths::Paths;
 use super::progress::Progress;
 use super::stdio::Gone;
 use super::workspace::Roots;
-use super::{daemon, runtime, session, terminal};
+use super::{daemon, runtime, search, session, terminal};
 
 const INSTRUCTIONS: &str = "\
 Terminals, interpreters and records of tasks that outlive this conversation and this client.
@@ -24,6 +24,7 @@ Terminals, interpreters and records of tasks that outlive this conversation and 
 than yield_ms goes on; poll it with action `result`.
 - For programs that need a screen or are to stay (servers, editors, REPLs, other agents) use terminal_start, then terminal_send, \
 terminal_wait and terminal_screen.
+- To find what was printed, run or told before, in any session, use search.
 - To keep a task across conversations use session_start, session_iterate, session_event, session_context, and session_complete or \
 session_fail at its end.
 A session is meant by its id, its name, or the beginning of either; it stays until it is removed. People see the same sessions with \
@@ -45,7 +46,7 @@ struct Shared {
 impl Server {
     pub fn new(paths: Paths, gone: Gone) -> Self {
         let mut router = ToolRouter::new();
-        for route in runtime::tools().into_iter().chain(terminal::tools()).chain(session::tools()) {
+        for route in runtime::tools().into_iter().chain(terminal::tools()).chain(session::tools()).chain(search::tools()) {
             router.add_route(route);
         }
         Self(Arc::new(Shared { paths, gone, roots: Roots::default(), router }))

@@ -127,7 +127,10 @@ impl Holder {
                 }
                 Ok(n) => {
                     left -= n;
-                    let bytes = buffer.get(..n).unwrap_or_default();
+                    let bytes = buffer.get_mut(..n).unwrap_or_default();
+                    if let Some(redactor) = &self.redactor {
+                        redactor.cover_bytes(bytes);
+                    }
                     driver.mid_line = bytes.last() != Some(&b'\n');
                     self.record(stream, bytes);
                 }

@@ -1,0 +1,295 @@
+//! One segment, as it was written (`.rec`) or in small (`.recz`): read at any position either way.
+//! A packed segment is a row of zstd frames of the same size with a table at its end (zstd's seekable format), so that a
+//! position costs one block and `zstd -d` gives the plain segment back.
+
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::path::Path;
+
+use shared::id::Offset;
+
+use super::{packed_path, remove_segment, segment_path};
+
+/// What is unpacked at a time: about a third of a millisecond's work, and large enough to be packed well.
+const BLOCK: usize = 256 << 10;
+
+/// Closed segments smaller than this stay as they are.
+const WORTH_IT: u64 = 64 << 10;
+
+/// zstd's own default: three to ten times smaller at some hundred megabytes a second.
+const LEVEL: i32 = 3;
+
+const TABLE_MAGIC: u32 = 0x184D_2A5E;
+const FOOTER_MAGIC: u32 = 0x8F92_EAB1;
+const FOOTER: usize = 9;
+
+pub(super) enum Segment {
+    Plain(File),
+    Packed(Packed),
+}
+
+pub(super) struct Packed {
+    file: File,
+    /// Of each block: where it begins in the file, and how long it is there and unpacked.
+    blocks: Vec<Block>,
+    /// The last one that was needed.
+    unpacked: Option<(usize, Vec<u8>)>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Block {
+    at: u64,
+    start: u64,
+    packed: usize,
+    plain: usize,
+}
+
+impl Segment {
+    pub fn open(dir: &Path, start: Offset) -> io::Result<Self> {
+        // plain first: while a segment is being packed both may be there
+        match File::open(segment_path(dir, start)) {
+            Ok(file) => Ok(Self::Plain(file)),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Packed::open(File::open(packed_path(dir, start))?).map(Self::Packed),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// As much as is there, up to the whole of `buffer`.
+    pub fn fill_at(&mut self, buffer: &mut [u8], position: u64) -> io::Result<usize> {
+        let mut filled = 0;
+        while filled < buffer.len() {
+            let read = match self {
+                Self::Plain(file) => file.read_at(&mut buffer[filled..], position + filled as u64),
+                Self::Packed(packed) => packed.read_at(&mut buffer[filled..], position + filled as u64),
+            };
+            match read {
+                Ok(0) => break,
+                Ok(n) => filled += n,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(filled)
+    }
+
+    /// Everything that is in it.
+    pub fn read_all(&mut self) -> io::Result<Vec<u8>> {
+        match self {
+            Self::Plain(file) => {
+                let mut bytes = Vec::new();
+                file.read_to_end(&mut bytes)?;
+                Ok(bytes)
+            }
+            Self::Packed(packed) => {
+                let mut bytes = vec![0; packed.blocks.last().map_or(0, |block| block.start as usize + block.plain)];
+                let filled = self.fill_at(&mut bytes, 0)?;
+                bytes.truncate(filled);
+                Ok(bytes)
+            }
+        }
+    }
+}
+
+fn broken(what: &str) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, format!("a packed segment is damaged: {what}"))
+}
+
+impl Packed {
+    fn open(file: File) -> io::Result<Self> {
+        let length = file.metadata()?.len();
+        let mut footer = [0; FOOTER];
+        let at = length.checked_sub(FOOTER as u64).ok_or_else(|| broken("it has no end"))?;
+        file.read_exact_at(&mut footer, at)?;
+        let count = u32::from_le_bytes([footer[0], footer[1], footer[2], footer[3]]) as usize;
+        if footer[5..] != FOOTER_MAGIC.to_le_bytes() || count > super::SEGMENT_BYTES as usize {
+            return Err(broken("its end is not one"));
+        }
+        let mut table = vec![0; count * 8];
+        let begin = at.checked_sub(table.len() as u64).ok_or_else(|| broken("its table is cut"))?;
+        file.read_exact_at(&mut table, begin)?;
+        let (mut at, mut start) = (0, 0);
+        let mut blocks = Vec::with_capacity(count);
+        for entry in table.as_chunks::<8>().0 {
+            let packed = u32::from_le_bytes([entry[0], entry[1], entry[2], entry[3]]);
+            let plain = u32::from_le_bytes([entry[4], entry[5], entry[6], entry[7]]);
+            if plain as usize > BLOCK {
+                return Err(broken("a block is too long"));
+            }
+            blocks.push(Block { at, start, packed: packed as usize, plain: plain as usize });
+            at += u64::from(packed);
+            start += u64::from(plain);
+        }
+        if at > length {
+            return Err(broken("its table does not fit"));
+        }
+        Ok(Self { file, blocks, unpacked: None })
+    }
+
+    fn read_at(&mut self, buffer: &mut [u8], position: u64) -> io::Result<usize> {
+        let Some(number) = self.blocks.partition_point(|block| block.start <= position).checked_sub(1) else { return Ok(0) };
+        let block = self.blocks[number];
+        if self.unpacked.as_ref().is_none_or(|(known, _)| *known != number) {
+            let mut packed = vec![0; block.packed];
+            self.file.read_exact_at(&mut packed, block.at)?;
+            let plain = zstd::bulk::decompress(&packed, block.plain).map_err(|_| broken("a block cannot be unpacked"))?;
+            if plain.len() != block.plain {
+                return Err(broken("a block has another length than its table says"));
+            }
+            self.unpacked = Some((number, plain));
+        }
+        let Some((_, plain)) = &self.unpacked else { return Ok(0) };
+        let from = &plain[((position - block.start) as usize).min(plain.len())..];
+        let length = from.len().min(buffer.len());
+        buffer[..length].copy_from_slice(&from[..length]);
+        Ok(length)
+    }
+}
+
+/// Packs a closed segment; `false` if there was nothing to gain. What is read meanwhile is not disturbed, and a kill or a
+/// power cut in between leaves the plain segment, or both.
+pub fn pack(dir: &Path, start: Offset) -> io::Result<bool> {
+    let path = segment_path(dir, start);
+    let mut plain = match File::open(&path) {
+        Ok(file) => file,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
+        Err(error) => return Err(error),
+    };
+    let meta = plain.metadata()?;
+    let target = packed_path(dir, start);
+    if target.exists() {
+        // packed before, and ended between the two last steps
+        std::fs::remove_file(&path)?;
+        return Ok(true);
+    }
+    if meta.len() < WORTH_IT {
+        return Ok(false);
+    }
+    let unfinished = target.with_extension("recz-new");
+    let packed = write_packed(&mut plain, &unfinished).and_then(|file| {
+        // its age is that of what is in it
+        file.set_modified(meta.modified()?)?;
+        file.sync_all()
+    });
+    if let Err(error) = packed {
+        let _ = std::fs::remove_file(&unfinished);
+        return Err(error);
+    }
+    std::fs::rename(&unfinished, &target)?;
+    File::open(dir)?.sync_all()?;
+    if let Err(error) = std::fs::remove_file(&path) {
+        // the holder has dropped it meanwhile: it must not come back
+        remove_segment(dir, start);
+        return if error.kind() == io::ErrorKind::NotFound { Ok(false) } else { Err(error) };
+    }
+    Ok(true)
+}
+
+fn write_packed(plain: &mut File, path: &Path) -> io::Result<File> {
+    let mut file = File::options().write(true).create(true).truncate(true).mode(0o600).open(path)?;
+    let mut compressor = zstd::bulk::Compressor::new(LEVEL)?;
+    let mut table = Vec::new();
+    let mut count: u32 = 0;
+    loop {
+        let mut block = Vec::with_capacity(BLOCK);
+        plain.take(BLOCK as u64).read_to_end(&mut block)?;
+        if block.is_empty() {
+            break;
+        }
+        let packed = compressor.compress(&block)?;
+        file.write_all(&packed)?;
+        table.extend((packed.len() as u32).to_le_bytes());
+        table.extend((block.len() as u32).to_le_bytes());
+        count += 1;
+    }
+    let mut end = Vec::new();
+    end.extend(TABLE_MAGIC.to_le_bytes());
+    end.extend(((table.len() + FOOTER) as u32).to_le_bytes());
+    end.extend(table);
+    end.extend(count.to_le_bytes());
+    end.push(0);
+    end.extend(FOOTER_MAGIC.to_le_bytes());
+    file.write_all(&end)?;
+    Ok(file)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Reader, Record, SEGMENT_BYTES, Writer, kind, segments, tail};
+    use super::*;
+    use shared::screen::Size;
+
+    const SIZE: Size = Size { cols: 80, rows: 24 };
+
+    fn output(dir: &Path, from: Offset) -> Vec<u8> {
+        let mut reader = Reader::new(dir, from);
+        let mut bytes = Vec::new();
+        while reader
+            .read(Offset::MAX, 100_000, |_, _, record| {
+                if let Record::Output(body) = record {
+                    bytes.extend_from_slice(body);
+                }
+            })
+            .expect("reads")
+        {}
+        bytes
+    }
+
+    #[test]
+    fn what_is_packed_reads_as_before_from_everywhere() {
+        let dir = tempfile::tempdir().expect("a folder");
+        let mut writer = Writer::create(dir.path(), "r".into(), 7, SIZE, 1 << 30).expect("creates");
+        let mut edges = vec![writer.end()];
+        for n in 0u64.. {
+            let chunk: Vec<u8> = (0..9000u64).map(|i| (i * i * n % 91) as u8 + 32).collect();
+            writer.append(kind::OUTPUT, n, SIZE, &chunk).expect("appends");
+            edges.push(writer.end());
+            if writer.end() > SEGMENT_BYTES + (1 << 20) {
+                break;
+            }
+        }
+        let before = output(dir.path(), 0);
+        let end = tail(dir.path()).expect("has a tail");
+        let starts = segments(dir.path()).expect("lists");
+        assert_eq!(starts.len(), 2);
+        for start in &starts {
+            assert!(pack(dir.path(), *start).expect("packs"));
+            assert!(!pack(dir.path(), *start).expect("is packed already"));
+            assert!(!segment_path(dir.path(), *start).exists());
+        }
+        assert_eq!(segments(dir.path()).expect("lists"), starts);
+        assert!(output(dir.path(), 0) == before, "the same bytes");
+        assert_eq!(tail(dir.path()).expect("has a tail"), end);
+        for edge in edges.iter().step_by(97) {
+            assert!(before.ends_with(&output(dir.path(), *edge)), "from {edge}");
+        }
+    }
+
+    #[test]
+    fn damage_is_said_and_never_shown() {
+        let dir = tempfile::tempdir().expect("a folder");
+        let mut writer = Writer::create(dir.path(), "r".into(), 7, SIZE, 1 << 30).expect("creates");
+        for n in 0..40u64 {
+            writer.append(kind::OUTPUT, n, SIZE, &vec![b'a' + (n % 26) as u8; 5000]).expect("appends");
+        }
+        assert!(pack(dir.path(), 0).expect("packs"));
+        let path = packed_path(dir.path(), 0);
+        let whole = std::fs::read(&path).expect("reads");
+        let good = output(dir.path(), 0);
+        for n in 0..whole.len() {
+            let mut bad = whole.clone();
+            bad[n] ^= 0x10;
+            std::fs::write(&path, &bad).expect("writes");
+            let mut seen = Vec::new();
+            let mut reader = Reader::new(dir.path(), 0);
+            while let Ok(true) = reader.read(Offset::MAX, 100_000, |_, _, record| {
+                if let Record::Output(body) = record {
+                    seen.extend_from_slice(body);
+                }
+            }) {}
+            assert!(good.starts_with(&seen), "byte {n}");
+            std::fs::write(&path, &whole[..n]).expect("writes");
+            let _ = Reader::new(dir.path(), 0).read(Offset::MAX, 100_000, |_, _, _| {});
+        }
+    }
+}

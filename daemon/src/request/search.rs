@@ -1,0 +1,455 @@
+//! search, find: sessions one after the other, the most recently active first; of each its hits, newest first, as they are
+//! found. Recordings are read on threads of their own, segment by segment.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use jiff::Timestamp;
+use shared::id::{Offset, RuntimeId, SessionId};
+use shared::message::{Code, Failure, Push};
+use shared::search::{Hit, Kind, Pattern, SearchQuery, SearchSummary};
+
+use super::Caller;
+use crate::context::Context;
+use crate::recording::{self, OVERHEAD};
+use crate::search::{self, Asked, During, Gone, Line, Searched, Segment, SegmentHit, Wanted, lines_of};
+use crate::store::{ExecFacts, Scope, SearchedEvent, SearchedExec, SearchedRuntime, SearchedSession};
+
+/// Sessions whose records are read at once.
+const SESSIONS: usize = 32;
+
+/// Between two words about how far it is.
+const PROGRESS: Duration = Duration::from_millis(200);
+
+/// Damaged recordings that are named.
+const NAMED: usize = 10;
+
+/// Of the hits told last of a recording, so many are not told again if the segment before ends with the same.
+const SCREENFUL: usize = 64;
+
+pub async fn search(context: &Context, caller: &Arc<Caller>, call: u64, query: SearchQuery) -> Result<SearchSummary, Failure> {
+    let began = Instant::now();
+    let pattern = Arc::new(search::Pattern::new(&query.pattern)?);
+    let scope = match &query.name {
+        Some(name) => scope(context, name.clone()).await?,
+        None => Scope::All,
+    };
+    let order = in_order(context, &query, scope).await?;
+    let live: u64 = context.registry.all().iter().map(|handle| handle.facts.end()).sum();
+    let total = context.store.recorded_bytes(query.filter.clone(), scope).await? + live;
+    let mut search = Search {
+        context,
+        caller,
+        call,
+        pattern,
+        wanted: Wanted::default(),
+        summary: SearchSummary::default(),
+        found_in: HashSet::new(),
+        passed: 0,
+        total,
+        told: began,
+        query,
+    };
+    search.sessions(&order).await?;
+    let mut summary = search.summary;
+    summary.sessions = search.found_in.len() as u64;
+    summary.took_ms = began.elapsed().as_secs_f64() * 1000.0;
+    Ok(summary)
+}
+
+async fn scope(context: &Context, name: String) -> Result<Scope, Failure> {
+    let found = context.store.find(name).await?;
+    Ok(if found.by_id { Scope::Session(found.session) } else { Scope::Thread(context.store.session(found.session).await?.thread) })
+}
+
+/// Which sessions, the most recently active first: what runs knows better than the database when that was.
+async fn in_order(context: &Context, query: &SearchQuery, scope: Scope) -> Result<Vec<SessionId>, Failure> {
+    let mut order = context.store.search_order(&query.filter, scope).await?;
+    let live = context.registry.by_session();
+    for (id, at) in &mut order {
+        for handle in live.get(id).into_iter().flatten() {
+            *at = handle.facts.last_activity().map_or(*at, |active| active.max(*at));
+        }
+    }
+    order.sort_by_key(|(id, at)| std::cmp::Reverse((*at, *id)));
+    Ok(order.into_iter().map(|(id, _)| id).collect())
+}
+
+struct Search<'a> {
+    context: &'a Context,
+    caller: &'a Arc<Caller>,
+    call: u64,
+    query: SearchQuery,
+    pattern: Arc<search::Pattern>,
+    /// With us, whatever still reads for us ends.
+    wanted: Wanted,
+    summary: SearchSummary,
+    found_in: HashSet<SessionId>,
+    /// Bytes of recordings that are behind us, read or not.
+    passed: u64,
+    total: u64,
+    told: Instant,
+}
+
+impl Search<'_> {
+    async fn sessions(&mut self, order: &[SessionId]) -> Result<(), Failure> {
+        let mut rest = order;
+        while !rest.is_empty() {
+            let ids = rest[..rest.len().min(SESSIONS)].to_vec();
+            let (sessions, count) = self.context.store.searched_sessions(ids).await?;
+            rest = &rest[count..];
+            for session in sessions {
+                self.summary.searched_sessions += 1;
+                let pending = self.records(&session).await?;
+                if !self.recordings(&session, pending).await? {
+                    self.summary.more = true;
+                    return Ok(());
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn left(&self) -> usize {
+        self.query.limit().saturating_sub(self.summary.hits as usize)
+    }
+
+    /// Hits in what the database has of a session.
+    async fn records(&self, session: &SearchedSession) -> Result<Vec<Hit>, Failure> {
+        let mut hits = if self.query.wants(Kind::Task) { self.in_task(session) } else { Vec::new() };
+        if self.query.wants(Kind::Event) {
+            let (mut before, mut found) = (None, 0);
+            loop {
+                let page = self.context.store.searched_events(session.id, before).await?;
+                let events =
+                    self.in_texts(page.rows, |event| self.takes_event(event), |event| format!("{} {}", event.kind, event.data)).await;
+                found += events.len();
+                hits.extend(events.into_iter().map(|(event, line)| Hit {
+                    part: Some(event.kind.clone()),
+                    author: Some(event.author),
+                    runtime: running_at(session, event.at),
+                    ..hit(session, Kind::Event, event.at, line)
+                }));
+                before = page.next;
+                if before.is_none() || found >= self.left() {
+                    break;
+                }
+            }
+        }
+        if self.query.wants(Kind::Code) && session.has_execs {
+            let (mut before, mut found) = (None, 0);
+            loop {
+                let page = self.context.store.searched_execs(session.id, before).await?;
+                let execs = self.in_texts(page.rows, |exec| self.takes_exec(exec), |exec| exec.code.clone()).await;
+                found += execs.len();
+                hits.extend(execs.into_iter().map(|(exec, line)| Hit {
+                    runtime: Some(exec.runtime),
+                    offset: exec.start.map(|start| start + end_of_call(&exec)),
+                    exec: Some(exec.id),
+                    language: Some(exec.language),
+                    exit_code: exec.exit_code,
+                    author: Some(exec.author),
+                    ..hit(session, Kind::Code, exec.at, line)
+                }));
+                before = page.next;
+                if before.is_none() || found >= self.left() {
+                    break;
+                }
+            }
+        }
+        Ok(hits)
+    }
+
+    fn in_task(&self, session: &SearchedSession) -> Vec<Hit> {
+        let ended_at = session.ended_at.unwrap_or(session.updated_at);
+        let texts = [
+            ("name", Some(&session.name), session.created_at),
+            ("task", session.task.as_ref(), session.created_at),
+            ("result", session.result.as_ref(), ended_at),
+            ("error", session.error.as_ref(), ended_at),
+        ];
+        let mut hits = Vec::new();
+        for (part, text, at) in texts {
+            if let Some(text) = text.filter(|_| self.query.is_in_time(at)) {
+                hits.extend(lines_of(&self.pattern, text, self.query.context()).into_iter().map(|line| Hit {
+                    part: Some(part.to_owned()),
+                    runtime: running_at(session, at),
+                    ..hit(session, Kind::Task, at, line)
+                }));
+            }
+        }
+        hits
+    }
+
+    fn takes_event(&self, event: &SearchedEvent) -> bool {
+        self.query.author.is_none_or(|author| event.author == author) && self.query.is_in_time(event.at)
+    }
+
+    fn takes_exec(&self, exec: &SearchedExec) -> bool {
+        self.query.author.is_none_or(|author| exec.author == author)
+            && self.query.exit_code.is_none_or(|code| exec.exit_code == Some(code))
+            && self.query.is_in_time(exec.at)
+    }
+
+    /// The rows with a match; looked for on another thread, because an expression may take its time.
+    async fn in_texts<T: Send + Sync + 'static>(
+        &self,
+        mut rows: Vec<T>,
+        takes: impl Fn(&T) -> bool,
+        text: impl Fn(&T) -> String + Send + 'static,
+    ) -> Vec<(Arc<T>, Line)> {
+        rows.retain(takes);
+        if rows.is_empty() {
+            return Vec::new();
+        }
+        let (pattern, context) = (Arc::clone(&self.pattern), self.query.context());
+        let work = move || {
+            let mut found = Vec::new();
+            for row in rows.into_iter().map(Arc::new) {
+                found.extend(lines_of(&pattern, &text(&row), context).into_iter().map(|line| (Arc::clone(&row), line)));
+            }
+            found
+        };
+        tokio::task::spawn_blocking(work).await.unwrap_or_default()
+    }
+
+    /// Searches the recordings of a session and tells all of its hits; `false` when no more are wanted.
+    async fn recordings(&mut self, session: &SearchedSession, mut pending: Vec<Hit>) -> Result<bool, Failure> {
+        let mut units = if self.query.wants(Kind::Output) { self.units(session).await? } else { Vec::new() };
+        units.sort_by_key(|unit| std::cmp::Reverse((unit.segment.ended_at, unit.segment.began_at, unit.segment.start)));
+        let mut told_last: HashMap<RuntimeId, Vec<String>> = HashMap::new();
+        for number in 0..=units.len() {
+            // what is newer than all that is still to be searched
+            let bound = units[number..].iter().map(|unit| unit.segment.ended_at).max().unwrap_or(i64::MIN);
+            if !self.tell(&mut pending, bound).await? {
+                return Ok(false);
+            }
+            let Some(unit) = units.get(number) else { break };
+            let found = self.search_unit(session, unit).await?;
+            let last = told_last.entry(unit.runtime.id).or_default();
+            for hit in found {
+                if !last.contains(&hit.line.text) {
+                    last.push(hit.line.text.clone());
+                    pending.push(output_hit(session, &unit.runtime, hit));
+                }
+            }
+            last.drain(..last.len().saturating_sub(SCREENFUL));
+            self.tell_progress();
+        }
+        Ok(true)
+    }
+
+    /// The segments of a session's recordings that may have what is looked for.
+    async fn units(&mut self, session: &SearchedSession) -> Result<Vec<Unit>, Failure> {
+        let mut units = Vec::new();
+        for runtime in &session.runtimes {
+            let narrowed = self.query.exit_code.is_some() || self.query.author.is_some();
+            let spans = match runtime.language {
+                Some(_) if narrowed => {
+                    let spans = self.context.store.exec_spans(session.thread, runtime.id, self.query.exit_code, self.query.author).await?;
+                    Some(Arc::new(spans)).filter(|spans| !spans.is_empty())
+                }
+                _ => None,
+            };
+            let is_meant = match runtime.language {
+                Some(_) => !narrowed || spans.is_some(),
+                // a program has no author, and the exit code is its own
+                None => self.query.author.is_none() && self.query.exit_code.is_none_or(|code| runtime.exit_code == Some(code)),
+            };
+            let end = self.context.registry.runtime(runtime.id).map(|handle| handle.facts.end());
+            if !is_meant {
+                self.passed += end.unwrap_or(runtime.recorded_bytes);
+                continue;
+            }
+            let dir = self.context.paths.recording(runtime.id);
+            let Some((segments, dropped)) = self.context.searches.take(move || search::plan(&dir, end)).await else { continue };
+            self.summary.dropped_bytes += dropped;
+            self.passed += dropped;
+            for segment in segments {
+                let is_too_old = self.query.after.is_some_and(|after| segment.ended_at < after.as_microsecond());
+                let is_too_new = self.query.before.is_some_and(|before| segment.began_at >= before.as_microsecond());
+                if is_too_old || is_too_new {
+                    self.passed += segment.until.min(runtime.recorded_bytes.max(segment.start)) - segment.start;
+                } else {
+                    units.push(Unit { runtime: runtime.clone(), segment, spans: spans.clone() });
+                }
+            }
+        }
+        Ok(units)
+    }
+
+    async fn search_unit(&mut self, session: &SearchedSession, unit: &Unit) -> Result<Vec<SegmentHit>, Failure> {
+        let asked = Asked {
+            pattern: Arc::clone(&self.pattern),
+            context: self.query.context(),
+            newest: Some(self.left()),
+            after: self.query.after.map(Timestamp::as_microsecond),
+            before: self.query.before.map(Timestamp::as_microsecond),
+            between: (0, Offset::MAX),
+            spans: unit.spans.clone(),
+            gone: self.wanted.gone(),
+        };
+        let searched = read(self.context, unit.segment.clone(), asked).await?;
+        self.passed += searched.bytes;
+        self.summary.searched_bytes += searched.bytes;
+        if let Some((at, missing, why)) = searched.damage {
+            // of the last segment it is only known what was recorded in all
+            let missing = if missing == 0 { unit.runtime.recorded_bytes.saturating_sub(at) } else { missing };
+            self.summary.damaged_bytes += missing;
+            if self.summary.damaged.len() < NAMED {
+                self.summary.damaged.push(format!("{} ({}), from offset {at} on: {why}", session.name, unit.runtime.id));
+            }
+        }
+        Ok(searched.hits)
+    }
+
+    /// Tells hits at or behind this time, newest first; `false` when no more are wanted.
+    async fn tell(&mut self, pending: &mut Vec<Hit>, bound: i64) -> Result<bool, Failure> {
+        pending.sort_by_key(|hit| (hit.at, hit.offset));
+        let keep = pending.partition_point(|hit| hit.at.as_microsecond() < bound);
+        if keep == pending.len() {
+            return Ok(true);
+        }
+        for mut hit in pending.split_off(keep).into_iter().rev() {
+            if self.left() == 0 {
+                return Ok(false);
+            }
+            complete(self.context, &mut hit).await?;
+            self.summary.hits += 1;
+            self.found_in.insert(hit.session);
+            self.caller.outbox.line(&Push::Hit { call: self.call, hit: Box::new(hit) });
+        }
+        // a client that has gone takes this request with it
+        self.caller.outbox.drained().await;
+        Ok(self.left() > 0)
+    }
+
+    fn tell_progress(&mut self) {
+        if self.told.elapsed() >= PROGRESS {
+            self.told = Instant::now();
+            let (searched, total) = (self.passed, self.total.max(self.passed));
+            self.caller.outbox.line(&Push::SearchProgress { call: self.call, searched, total });
+        }
+    }
+}
+
+/// A segment that is to be searched.
+struct Unit {
+    runtime: SearchedRuntime,
+    segment: Segment,
+    spans: Option<Arc<Vec<(Offset, Offset)>>>,
+}
+
+async fn read(context: &Context, segment: Segment, asked: Asked) -> Result<Searched, Failure> {
+    let searched = context.searches.take(move || search::search(&segment, &asked)).await;
+    searched.ok_or_else(|| Failure::failed("the search came to an unexpected end: `sessions-tui daemon logs` may say why"))
+}
+
+fn hit(session: &SearchedSession, kind: Kind, at: Timestamp, line: Line) -> Hit {
+    Hit {
+        session: session.id,
+        name: session.name.clone(),
+        thread: session.thread,
+        kind,
+        part: None,
+        at,
+        runtime: None,
+        offset: None,
+        exec: None,
+        language: None,
+        exit_code: None,
+        author: None,
+        line: line.text,
+        ranges: line.ranges,
+        before: line.before,
+        after: line.after,
+        times: 1,
+    }
+}
+
+fn output_hit(session: &SearchedSession, runtime: &SearchedRuntime, found: SegmentHit) -> Hit {
+    let at = Timestamp::from_microsecond(found.at).unwrap_or(Timestamp::UNIX_EPOCH);
+    Hit {
+        part: found.stream.map(|stream| stream.as_str().to_owned()),
+        runtime: Some(runtime.id),
+        offset: Some(found.offset),
+        exec: match found.during {
+            During::Exec(id) => Some(id),
+            During::Unknown | During::Nothing => None,
+        },
+        language: runtime.language,
+        exit_code: runtime.language.is_none().then_some(runtime.exit_code).flatten(),
+        times: found.times,
+        ..hit(session, Kind::Output, at, found.line)
+    }
+}
+
+/// What the database knows of the call whose output it is.
+async fn complete(context: &Context, hit: &mut Hit) -> Result<(), Failure> {
+    let (Kind::Output, Some(_), Some(runtime), Some(offset)) = (hit.kind, hit.language, hit.runtime, hit.offset) else { return Ok(()) };
+    let facts = match hit.exec {
+        Some(id) => context.store.exec_facts(id).await?,
+        None => context.store.exec_at(hit.thread, runtime, offset).await?,
+    };
+    if let Some(ExecFacts { id, author, exit_code }) = facts {
+        (hit.exec, hit.author, hit.exit_code) = (Some(id), Some(author), exit_code);
+    }
+    Ok(())
+}
+
+/// The program, or else the interpreter, that was there at that time.
+fn running_at(session: &SearchedSession, at: Timestamp) -> Option<RuntimeId> {
+    let there = || session.runtimes.iter().filter(|runtime| runtime.created_at <= at);
+    there().find(|runtime| runtime.language.is_none()).or_else(|| there().next()).map(|runtime| runtime.id)
+}
+
+/// Bytes of a call's frame.
+fn end_of_call(exec: &SearchedExec) -> u64 {
+    let call = recording::Call { id: exec.id, mid_line: false, verb: 0, code: exec.code.as_bytes() };
+    (OVERHEAD + call.size()) as u64
+}
+
+/// The next match in a recording behind `from`, or the last one before it.
+pub async fn find(context: &Context, runtime: RuntimeId, pattern: Pattern, from: Offset, forward: bool) -> Result<Option<Hit>, Failure> {
+    let pattern = Arc::new(search::Pattern::new(&pattern)?);
+    let session = context.store.session_of_runtime(runtime).await?;
+    let known = session.as_ref().and_then(|session| session.runtimes.iter().find(|known| known.id == runtime));
+    let (Some(session), Some(known)) = (&session, known) else {
+        return Err(Failure::new(Code::NotFound, format!("there is no runtime {runtime}: `sessions-tui show NAME --json` has their ids")));
+    };
+    let wanted = Wanted::default();
+    let end = context.registry.runtime(runtime).map(|handle| handle.facts.end());
+    let dir = context.paths.recording(runtime);
+    let (mut segments, _) = context.searches.take(move || search::plan(&dir, end)).await.unwrap_or_default();
+    // a line may begin in the segment before the one that completes it
+    let here = segments.iter().rposition(|segment| segment.start <= from).unwrap_or(0);
+    if forward {
+        segments.drain(..here.saturating_sub(1).min(segments.len()));
+    } else {
+        segments.truncate(here + 1);
+        segments.reverse();
+    }
+    for segment in segments {
+        let asked = asked_for(&pattern, from, forward, wanted.gone());
+        if let Some(found) = read(context, segment, asked).await?.hits.into_iter().next() {
+            let mut hit = output_hit(session, known, found);
+            complete(context, &mut hit).await?;
+            return Ok(Some(hit));
+        }
+    }
+    Ok(None)
+}
+
+fn asked_for(pattern: &Arc<search::Pattern>, from: Offset, forward: bool, gone: Gone) -> Asked {
+    Asked {
+        pattern: Arc::clone(pattern),
+        context: 0,
+        newest: (!forward).then_some(1),
+        after: None,
+        before: None,
+        between: if forward { (from, Offset::MAX) } else { (0, from) },
+        spans: None,
+        gone,
+    }
+}

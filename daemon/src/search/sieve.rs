@@ -1,0 +1,181 @@
+//! Passes over raw bytes at memory speed and names the places where a literal could be seen; never misses one.
+//!
+//! What is seen is what was printed with things left out: sequences (all begin with ESC), other controls, and characters
+//! that were taken back by BS. So wherever the literal was seen, each byte of it is followed in the raw bytes by the next one,
+//! or by a control; or there is a BS in the line.
+
+use std::cell::Cell;
+
+use memchr::{memchr, memchr2, memrchr2};
+
+use super::line::LONG;
+
+const ESC: u8 = 0x1b;
+const BS: u8 = 0x08;
+
+pub struct Sieve {
+    /// The literal, in lower case where case does not matter.
+    needle: Vec<u8>,
+    /// Index in it of the byte that is looked for.
+    anchor: usize,
+    fold: bool,
+}
+
+/// A pass over one slice.
+pub struct Pass<'s> {
+    sieve: &'s Sieve,
+    raw: &'s [u8],
+    /// The next BS behind what has been passed over.
+    taken_back: Cell<Option<usize>>,
+}
+
+impl Sieve {
+    pub fn exact(needle: &[u8]) -> Option<Self> {
+        Self::new(needle.to_vec(), false)
+    }
+
+    /// Letters beyond ASCII have more than one other case: for those there is none.
+    pub fn without_case(needle: &[u8]) -> Option<Self> {
+        needle.is_ascii().then(|| Self::new(needle.to_ascii_lowercase(), true))?
+    }
+
+    fn new(needle: Vec<u8>, fold: bool) -> Option<Self> {
+        // a blank may be a movement of the cursor, and k and s are also written as U+212A and U+017F
+        let is_doubtful = |byte: u8| matches!(byte, b' ' | b'\t') || fold && matches!(byte, b'k' | b's');
+        let anchor = (0..needle.len()).filter(|at| !is_doubtful(needle[*at])).min_by_key(|at| {
+            // together with the byte after it, which is looked at next
+            let next = needle.get(at + 1).map_or(400, |byte| commonness(*byte));
+            2 * commonness(needle[*at]) + next
+        })?;
+        Some(Self { needle, anchor, fold })
+    }
+
+    pub fn pass<'s>(&'s self, raw: &'s [u8]) -> Pass<'s> {
+        Pass { sieve: self, raw, taken_back: Cell::new(memchr(BS, raw)) }
+    }
+
+    fn is_same(&self, raw: u8, wanted: u8) -> bool {
+        raw == wanted || self.fold && raw.to_ascii_lowercase() == wanted
+    }
+
+    /// Something that may be left out, or be another way to write a letter.
+    fn is_odd(&self, byte: u8) -> bool {
+        matches!(byte, 0..=0x08 | 0x0b..=0x0c | 0x0e..=0x1f | 0x7f | 0xc2) || self.fold && byte >= 0x80
+    }
+
+    /// Whether the literal could be seen with its anchor at `at`.
+    fn could_be(&self, raw: &[u8], at: usize) -> bool {
+        for (byte, wanted) in raw[at..].iter().zip(&self.needle[self.anchor..]).skip(1) {
+            if !self.is_same(*byte, *wanted) {
+                if !self.is_odd(*byte) {
+                    return false;
+                }
+                break;
+            }
+        }
+        for (back, wanted) in self.needle[..self.anchor].iter().rev().enumerate() {
+            let Some(before) = (at - back).checked_sub(1) else { return true };
+            if !self.is_same(raw[before], *wanted) {
+                // not the byte before it: unless that is the end of a sequence in this line
+                let near = before.saturating_sub(LONG);
+                let is_after_sequence = || memrchr2(b'\n', ESC, &raw[near..before]).is_none_or(|end| raw[near + end] == ESC);
+                return self.is_odd(raw[before]) || is_after_sequence();
+            }
+        }
+        true
+    }
+}
+
+impl Pass<'_> {
+    /// The first place from `from` on, before `until`, where the literal could be seen, or where its line could hide it.
+    pub fn next(&self, from: usize, until: usize) -> Option<usize> {
+        let taken_back = self.next_taken_back(from, until);
+        let until = taken_back.unwrap_or(until);
+        let anchor = self.sieve.needle[self.sieve.anchor];
+        let other = if self.sieve.fold { anchor.to_ascii_uppercase() } else { anchor };
+        let mut at = from;
+        while at < until {
+            let rest = &self.raw[at..until];
+            let found = if anchor == other { memchr(anchor, rest) } else { memchr2(anchor, other, rest) };
+            let Some(found) = found else { break };
+            at += found;
+            if self.sieve.could_be(self.raw, at) {
+                return Some(at);
+            }
+            at += 1;
+        }
+        taken_back
+    }
+
+    fn next_taken_back(&self, from: usize, until: usize) -> Option<usize> {
+        if self.taken_back.get().is_some_and(|at| at < from) {
+            self.taken_back.set(memchr(BS, &self.raw[from..]).map(|at| from + at));
+        }
+        self.taken_back.get().filter(|at| *at < until)
+    }
+}
+
+/// How often a byte is met in what programs print, roughly: logs and code in English, numbers, colours.
+fn commonness(byte: u8) -> u32 {
+    match byte {
+        b'e' | b't' | b'0' | b'1' => 200,
+        b'a' | b'i' | b'n' | b'o' | b'r' | b's' | b'2' | b'3' => 170,
+        b'c' | b'd' | b'l' | b'm' | b'u' | b'4'..=b'9' | b';' | b'[' => 130,
+        b'f' | b'g' | b'h' | b'p' | b'.' | b'-' | b':' | b'/' => 100,
+        b'b' | b'k' | b'v' | b'w' | b'x' | b'y' | b'_' | b'=' | b',' | b'"' | b']' => 60,
+        b'A'..=b'I' | b'L'..=b'P' | b'R'..=b'W' => 50,
+        0x80.. => 60,
+        _ => 25,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use shared::seen::{Seen, Text};
+
+    #[test]
+    fn only_places_that_could_be_are_named() {
+        let sieve = Sieve::exact(b"needle").expect("has one");
+        let places = |raw: &[u8]| {
+            let pass = sieve.pass(raw);
+            let (mut at, mut found) = (0, 0);
+            while let Some(place) = pass.next(at, raw.len()) {
+                found += 1;
+                at = place + 1;
+            }
+            found
+        };
+        assert_eq!(places(b"\na noodle, a needless word, nee dle, handle\n"), 1);
+        assert_eq!(places(b"\nnee\x1b[31mdle nee\x1b[1mdoodle \n"), 2, "it cannot be known without reading on");
+        assert!(places(b"\x1b[31mneXX\x08\x08edle \x1b[0m") > 0, "characters were taken back");
+        assert!(Sieve::exact(b"   ").is_none());
+    }
+
+    proptest! {
+        /// Whatever is seen in a line is named in it.
+        #[test]
+        fn nothing_is_missed(pieces in prop::collection::vec(prop::sample::select(vec![
+            "a", "b", "ab", "c", "K", "\u{212a}", "k", " ", "\x1b[31m", "\x1b[2C", "\x1b]0;t\x07", "\x08", "\r", "\n", "\x0e", "\u{85}", "\u{e9}", "\x1b]8;;x\x1b\\",
+        ]), 0..40), fold in any::<bool>(), needle in prop::sample::select(vec!["ab", "a", "aab", "a b", "ck", "b\u{e9}", "bab"])) {
+            let raw = pieces.concat().into_bytes();
+            let sieve = if fold { Sieve::without_case(needle.as_bytes()) } else { Sieve::exact(needle.as_bytes()) };
+            let Some(sieve) = sieve else { return Ok(()) };
+            let pattern = shared::search::Pattern { text: needle.into(), regex: false, ignore_case: fold };
+            let Ok(pattern) = super::super::Pattern::new(&pattern) else { panic!("fine") };
+            let mut seen = Seen::default();
+            let mut start = 0;
+            for line in raw.split_inclusive(|byte| *byte == b'\n') {
+                let mut text = Text::default();
+                seen.feed(line, 0, &mut text);
+                let mut is_there = false;
+                pattern.lines_in(&text.bytes, |_| is_there = true);
+                if is_there {
+                    prop_assert!(sieve.pass(&raw).next(start, start + line.len()).is_some(), "{:?} in {:?}", needle, String::from_utf8_lossy(&raw));
+                }
+                start += line.len();
+            }
+        }
+    }
+}

@@ -1,0 +1,32 @@
+//! Forgetting what a session said: what the recording had goes by its folder; here go the words of its calls.
+
+use rusqlite::params;
+use serde_json::json;
+use shared::event::Author;
+use shared::id::SessionId;
+
+use super::{Durability, Fact, Result, StoreHandle};
+
+impl StoreHandle {
+    /// The code and the values of a session's calls are gone, and that they are is told.
+    pub async fn forget(&self, session: SessionId, bytes: u64, author: Author) -> Result<()> {
+        self.write(Durability::Power, move |change| {
+            let key = session.to_string();
+            change.execute(
+                "UPDATE execs SET code = '', stdin = NULL,
+                    outcome = CASE WHEN outcome IS NULL THEN NULL ELSE json_remove(outcome, '$.error', '$.value', '$.json') END
+                 WHERE session_id = ?1 AND stage <> 'open'",
+                params![key],
+            )?;
+            change.execute(
+                "UPDATE events SET data = json_remove(data, '$.code', '$.error', '$.value')
+                 WHERE session_id = ?1 AND type IN ('exec_started', 'exec_finished')",
+                params![key],
+            )?;
+            change.tell(Fact::new(session, author, "forgotten", json!({"bytes": bytes})))
+        })
+        .await?;
+        // what was overwritten must not live on beside the database
+        self.read(|connection| Ok(connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))?)).await
+    }
+}

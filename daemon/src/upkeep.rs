@@ -1,0 +1,155 @@
+//! Care for recordings, behind everybody's back: keyframes and an index for closed segments so that any moment is near, packing,
+//! and the limits on what is kept. One piece of work at a time, in a thread that gives way to everything else.
+
+use std::collections::{BTreeSet, HashSet};
+use std::path::Path;
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use shared::id::RuntimeId;
+use shared::screen::Size;
+use tokio::sync::{Notify, oneshot};
+
+use crate::context::Context;
+use crate::picture::Picture;
+use crate::recording::{self, Kept};
+use crate::store::Recorded;
+
+/// The limits are looked at this long after something has grown: a walk through all folders should be worth it.
+const LOOK_AFTER: Duration = Duration::from_secs(20);
+
+/// A last segment smaller than this needs no index: reading it takes no longer.
+const WORTH_INDEXING: u64 = 1 << 20;
+
+#[derive(Default)]
+pub struct Upkeep {
+    due: Mutex<BTreeSet<RuntimeId>>,
+    changed: Notify,
+}
+
+impl Upkeep {
+    /// A segment was closed, or the runtime has ended.
+    pub fn look_at(&self, runtime: RuntimeId) {
+        self.due.lock().unwrap_or_else(PoisonError::into_inner).insert(runtime);
+        self.changed.notify_one();
+    }
+
+    fn next(&self) -> Option<RuntimeId> {
+        self.due.lock().unwrap_or_else(PoisonError::into_inner).pop_first()
+    }
+}
+
+pub async fn run(context: Context) {
+    // what an earlier daemon had no time for
+    let folder = context.paths.recordings();
+    for runtime in low(move || recording::folders(&folder)).await.unwrap_or_default() {
+        let mark = context.paths.recording(runtime).join(recording::UNFINISHED);
+        if mark.exists() {
+            match context.store.recorded(runtime).await {
+                Ok(Some(_)) => drop(std::fs::remove_file(mark)),
+                // an import that a daemon before this one did not end
+                Ok(None) => drop(std::fs::remove_dir_all(context.paths.recording(runtime))),
+                Err(_) => {}
+            }
+        }
+        context.upkeep.due.lock().unwrap_or_else(PoisonError::into_inner).insert(runtime);
+    }
+    let mut limits_due = Some(tokio::time::Instant::now() + LOOK_AFTER);
+    loop {
+        while let Some(runtime) = context.upkeep.next() {
+            tend(&context, runtime).await;
+            limits_due.get_or_insert(tokio::time::Instant::now() + LOOK_AFTER);
+        }
+        let look = async {
+            match limits_due {
+                Some(at) => tokio::time::sleep_until(at).await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            () = context.upkeep.changed.notified() => {}
+            () = look => {
+                limits_due = None;
+                keep_to_limits(&context).await;
+            }
+        }
+    }
+}
+
+async fn tend(context: &Context, runtime: RuntimeId) {
+    // what the database does not know is nobody's to touch; what cannot be asked now is asked next time
+    let Ok(Some(recorded)) = context.store.recorded(runtime).await else { return };
+    let dir = context.paths.recording(runtime);
+    let packs = context.config.recording.compress;
+    let Recorded { launch, is_live, name, .. } = recorded;
+    let outcome = low(move || -> std::io::Result<()> {
+        let starts = recording::segments(&dir)?;
+        for (n, start) in starts.iter().enumerate() {
+            let next = starts.get(n + 1).copied();
+            if next.is_none() && is_live {
+                index_open(&dir, launch.size);
+                break;
+            }
+            let is_worth_it = next.is_some() || recording::segment_bytes(&dir, *start) >= WORTH_INDEXING;
+            if is_worth_it && !recording::has_index(&dir, *start) {
+                let end = next.unwrap_or(u64::MAX);
+                let mut picture = Picture::open(&dir, launch.size, *start);
+                picture.store_often();
+                while picture.step(end) {}
+                picture.store();
+                recording::store_index(&dir, *start, end)?;
+            }
+            if packs {
+                recording::pack(&dir, *start)?;
+            }
+        }
+        Ok(())
+    })
+    .await;
+    match outcome {
+        Some(Err(error)) if error.kind() != std::io::ErrorKind::NotFound => {
+            context.log.warn(&format!("session {name}: its recording could not be packed: {error}"));
+        }
+        _ => {}
+    }
+}
+
+/// What is being written gets keyframes too, as far as it has come.
+fn index_open(dir: &Path, size: Size) {
+    let known = recording::last_keyframe(dir, u64::MAX).ok().flatten().map_or(0, |(at, _)| at.offset);
+    let mut picture = Picture::open(dir, size, known);
+    let Some(end) = recording::open_end(dir).filter(|end| end - known.min(*end) > WORTH_INDEXING) else { return };
+    picture.store_often();
+    while picture.step(end) {}
+}
+
+/// Takes away the oldest output while there is more than there should be, or older than it should be.
+async fn keep_to_limits(context: &Context) {
+    let settings = &context.config.recording;
+    let limits = recording::Limits {
+        total: (settings.max_total_mib > 0).then(|| settings.max_total_mib << 20),
+        each: settings.max_mib << 20,
+        age: (settings.max_age_days > 0).then(|| Duration::from_secs(u64::from(settings.max_age_days) * 24 * 3600)),
+    };
+    let Ok(live) = context.store.live_runtimes().await else { return };
+    let live: HashSet<RuntimeId> = live.into_iter().map(|live| live.runtime).collect();
+    let folder = context.paths.recordings();
+    let Some(Kept { dropped, bytes, .. }) = low(move || recording::keep_to(&folder, &limits, &live)).await else { return };
+    if dropped > 0 {
+        let mib = bytes >> 20;
+        context.log.note(&format!("recordings: the oldest {} went, {mib} MiB", shared::text::count(dropped as usize, "segment")));
+    }
+}
+
+/// In a thread of its own that everything else goes before. `None` if it ended badly.
+async fn low<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Option<T> {
+    let (done, is_done) = oneshot::channel();
+    let spawned = std::thread::Builder::new().name("upkeep".into()).spawn(move || {
+        // Linux knows priorities of threads; elsewhere it would be the whole daemon's
+        #[cfg(target_os = "linux")]
+        let _ = rustix::process::setpriority_process(None, 19);
+        let _ = done.send(work());
+    });
+    spawned.ok()?;
+    is_done.await.ok()
+}
