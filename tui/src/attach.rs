@@ -4,8 +4,8 @@ use std::io;
 use std::time::Duration;
 
 use shared::config::Prefix;
-use shared::keys::{Action, PrefixKeys};
 use shared::id::SessionId;
+use shared::keys::{Action, PrefixKeys};
 use shared::message::{Attach, Attached, Code, Detached, Failure, Push, Request};
 use shared::paths::Paths;
 use shared::replay::Of;
@@ -13,8 +13,8 @@ use tokio::signal::unix::{SignalKind, signal};
 
 use crate::client::{Client, Incoming};
 use crate::connect::{self, Crashes};
-use crate::{environment, replay};
 use crate::tty::{self, Tty};
+use crate::{environment, replay};
 
 /// Output waiting for a slow terminal; above it the daemon is left to skip ahead.
 const MAX_WAITING: usize = 128 << 10;

@@ -42,7 +42,7 @@ pub async fn outline(context: &Context, of: Of) -> Result<Outline, Failure> {
     marks.sort_by_key(|mark| mark.time);
     let surplus = marks.len().saturating_sub(MAX_MARKS);
     marks.drain(..surplus);
-    let (points, grain) = thinned(index.points);
+    let (points, grain) = thinned(&index.points);
     Ok(Outline {
         runtime: recorded.runtime,
         session: recorded.session,
@@ -204,14 +204,14 @@ fn in_words(event: &Event) -> String {
 }
 
 /// Few enough to be told, and how long a pause has to be to stay exact.
-fn thinned(points: Vec<Position>) -> (Vec<Position>, u64) {
+fn thinned(points: &[Position]) -> (Vec<Position>, u64) {
     let mut step = 1_000_000;
-    let mut kept = points.clone();
+    let mut kept = points.to_vec();
     while kept.len() > MAX_POINTS && step < u64::MAX / 4 {
         step *= 2;
         kept.clear();
         let mut before: Option<Position> = None;
-        for point in &points {
+        for point in points {
             match (before, kept.last().copied()) {
                 (Some(before), Some(last)) if point.time.saturating_sub(last.time) >= step => {
                     if before != last {

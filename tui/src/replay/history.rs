@@ -190,8 +190,8 @@ impl History {
             KeyCode::Right if self.mode == Mode::Time => self.down(1, effects),
             KeyCode::PageUp => self.up(page, effects),
             KeyCode::PageDown | KeyCode::Char(' ') => self.down(page, effects),
-            KeyCode::Home | KeyCode::Char('g') => self.to_top(effects),
-            KeyCode::End | KeyCode::Char('G') => self.to_bottom(effects),
+            KeyCode::Home | KeyCode::Char('g') => self.go_to_top(effects),
+            KeyCode::End | KeyCode::Char('G') => self.go_to_bottom(effects),
             KeyCode::Char('/') => self.prompt = Some(Prompt::new(Asks::Pattern)),
             KeyCode::Char('n') => self.search(Direction::Back, effects),
             KeyCode::Char('N') => self.search(Direction::Forward, effects),
@@ -254,7 +254,7 @@ impl History {
         }
     }
 
-    fn to_top(&mut self, effects: &mut Vec<Effect>) {
+    fn go_to_top(&mut self, effects: &mut Vec<Effect>) {
         self.has_moved = true;
         match self.mode {
             Mode::Time => self.player.act(Action::Start, effects),
@@ -263,7 +263,7 @@ impl History {
         }
     }
 
-    fn to_bottom(&mut self, effects: &mut Vec<Effect>) {
+    fn go_to_bottom(&mut self, effects: &mut Vec<Effect>) {
         self.top = self.bottom();
         if std::mem::replace(&mut self.mode, Mode::Lines) == Mode::Time {
             self.player.seek_offset(self.opened_at.unwrap_or(Offset::MAX), effects);
@@ -303,7 +303,7 @@ impl History {
         }
         match self.wanted.take() {
             Some(Wanted::Up(count)) => self.up(count, effects),
-            Some(Wanted::Top) => self.to_top(effects),
+            Some(Wanted::Top) => self.go_to_top(effects),
             Some(Wanted::Match) => self.search(Direction::Back, effects),
             None => {}
         }

@@ -30,7 +30,8 @@ pub enum Place {
     Local(jiff::civil::DateTime),
 }
 
-const HOW: &str = "write 1:23 or 90s since the beginning, 50%, -10s, a time of day as in 14:05:10 (or @14:05), 2026-11-16T14:05:10Z, start or end";
+const HOW: &str =
+    "write 1:23 or 90s since the beginning, 50%, -10s, a time of day as in 14:05:10 (or @14:05), 2026-11-16T14:05:10Z, start or end";
 
 impl Place {
     pub fn parse(text: &str) -> Result<Self, String> {

@@ -25,7 +25,7 @@ use crate::tty;
 const FRAME: Duration = Duration::from_millis(16);
 
 /// At the end of a live recording: asked again after this.
-const WAIT: Duration = Duration::from_secs(60);
+const WAIT: Duration = Duration::from_mins(1);
 
 /// Clicks, drags and the wheel, without every movement of the pointer.
 const MOUSE_ON: &[u8] = b"\x1b[?1000h\x1b[?1002h\x1b[?1006h";

@@ -62,25 +62,7 @@ impl ScreenWidget<'_> {
                 x += width;
             }
         }
-        self.edge(cols, rows, area, buffer);
-    }
-
-    /// Where the recorded screen ends in a larger window.
-    fn edge(&self, cols: u16, rows: u16, area: Rect, buffer: &mut Buffer) {
-        let dim = Style::new().fg(Color::DarkGray);
-        if cols < area.width {
-            for y in 0..rows {
-                buffer[(area.x + cols, area.y + y)].set_symbol("│").set_style(dim);
-            }
-        }
-        if rows < area.height {
-            for x in 0..cols {
-                buffer[(area.x + x, area.y + rows)].set_symbol("─").set_style(dim);
-            }
-            if cols < area.width {
-                buffer[(area.x + cols, area.y + rows)].set_symbol("┘").set_style(dim);
-            }
-        }
+        edge(cols, rows, area, buffer);
     }
 
     /// A quarter of a cell for so many cells that all of them fit: the picture of a page from afar.
@@ -119,6 +101,24 @@ impl ScreenWidget<'_> {
                 let style = Style::new().fg(colour.unwrap_or(Color::Reset)).bg(back.unwrap_or(Color::Reset));
                 buffer[(area.x + x, area.y + y)].set_symbol(QUARTERS[bits]).set_style(style);
             }
+        }
+    }
+}
+
+/// Where the recorded screen ends in a larger window.
+fn edge(cols: u16, rows: u16, area: Rect, buffer: &mut Buffer) {
+    let dim = Style::new().fg(Color::DarkGray);
+    if cols < area.width {
+        for y in 0..rows {
+            buffer[(area.x + cols, area.y + y)].set_symbol("│").set_style(dim);
+        }
+    }
+    if rows < area.height {
+        for x in 0..cols {
+            buffer[(area.x + x, area.y + rows)].set_symbol("─").set_style(dim);
+        }
+        if cols < area.width {
+            buffer[(area.x + cols, area.y + rows)].set_symbol("┘").set_style(dim);
         }
     }
 }
@@ -219,8 +219,8 @@ mod tests {
 
     #[test]
     fn everything_fits_in_small() {
-        let rows: String = (0..40).map(|_| format!("{}\r\n", "x".repeat(120))).collect();
-        let buffer = drawn(rows.trim_end(), Size { cols: 120, rows: 40 }, Part::All, Rect::new(0, 0, 60, 10));
+        let rows = vec!["x".repeat(120); 40].join("\r\n");
+        let buffer = drawn(&rows, Size { cols: 120, rows: 40 }, Part::All, Rect::new(0, 0, 60, 10));
         assert!(text(&buffer, 0).starts_with(&"█".repeat(30)) && text(&buffer, 0).ends_with(' '), "{}", text(&buffer, 0));
         assert!(text(&buffer, 9).starts_with('█'));
     }

@@ -113,6 +113,7 @@ mod tests {
     #[test]
     fn columns_show_where_things_happened() {
         let mut outline = outline();
+        outline.grain = S;
         outline.end = Position { offset: 100_000, time: 10 * S };
         outline.points = [(0, 0), (10, 100), (5_000_000, 100), (6_000_000, 50_000), (10 * S, 100_000)]
             .map(|(time, offset)| Position { offset, time })
@@ -122,7 +123,8 @@ mod tests {
         assert_eq!(heights.len(), 10);
         assert!(heights[0] > 0 && heights[1..5].iter().all(|height| *height == 0), "{heights:?}");
         assert!(heights[6] == 8 && heights[9] == 8 && heights[7] == 0, "{heights:?}");
-        outline.marks = vec![mark(0, MarkKind::Event, None), mark(5 * S, MarkKind::Command, Some(0)), mark(5 * S, MarkKind::Command, Some(1))];
+        outline.marks =
+            vec![mark(0, MarkKind::Event, None), mark(5 * S, MarkKind::Command, Some(0)), mark(5 * S, MarkKind::Command, Some(1))];
         let ticks = ticks(&outline, &clock, 10);
         assert_eq!((ticks[0], ticks[1], ticks[5]), (Some(Tick::Event), None, Some(Tick::Failed)));
         assert_eq!((column(&clock, 0, 10), column(&clock, 5 * S, 10), column(&clock, 20 * S, 10)), (0, 5, 9));

@@ -29,11 +29,7 @@ pub fn areas(area: Rect) -> Areas {
         _ => 2,
     };
     let row = |from_bottom: u16| Rect { y: area.bottom().saturating_sub(from_bottom), height: 1, ..area };
-    Areas {
-        screen: Rect { height: area.height - below, ..area },
-        bar: (below == 2).then(|| row(2)),
-        status: (below > 0).then(|| row(1)),
-    }
+    Areas { screen: Rect { height: area.height - below, ..area }, bar: (below == 2).then(|| row(2)), status: (below > 0).then(|| row(1)) }
 }
 
 pub fn draw(player: &Player, frame: &mut Frame<'_>, area: Rect) {
