@@ -10,9 +10,9 @@ use crate::support::wire::Wire;
 use crate::support::{Root, Term};
 
 /// Colours, a command with its marks, wide characters, a pause, a full-screen part, a secret, an exit code.
-const DEMO: &str = r#"printf '\033]133;A\007$ \033]133;B\007make test\r\n\033]133;C\007'; printf 'one \033[31mred\033[0m ünïcode 中文 🙂\n'
+const DEMO: &str = r"printf '\033]133;A\007$ \033]133;B\007make test\r\n\033]133;C\007'; printf 'one \033[31mred\033[0m ünïcode 中文 🙂\n'
 printf '\033]133;D;0\007'; sleep 0.3; echo token ghp_abcdefghijklmnopqrstuvwxyz0123456789 end; for i in $(seq 1 40); do echo line $i; done
-printf '\033[?1049h\033[2J\033[5;10HFULL SCREEN'; sleep 0.1; printf '\033[?1049l'; echo bye; exit 3"#;
+printf '\033[?1049h\033[2J\033[5;10HFULL SCREEN'; sleep 0.1; printf '\033[?1049l'; echo bye; exit 3";
 
 fn demo(root: &Root) {
     root.start_script("demo", DEMO);
@@ -53,7 +53,8 @@ fn asciicast_has_the_exact_bytes_and_times_of_the_recording() {
     for (format, version) in [("asciicast", 3), ("asciicast-v2", 2)] {
         let (header, events) = lines(&root.run(&["export", "demo", "--raw", "--format", format]).ok());
         assert_eq!(header["version"], version);
-        let size = if version == 3 { json!([header["term"]["cols"], header["term"]["rows"]]) } else { json!([header["width"], header["height"]]) };
+        let size =
+            if version == 3 { json!([header["term"]["cols"], header["term"]["rows"]]) } else { json!([header["width"], header["height"]]) };
         assert_eq!(size, json!([80, 24]));
         let output: String = events.iter().filter(|(_, code, _)| code == "o").map(|(_, _, data)| data.as_str()).collect();
         assert_eq!(output.as_bytes(), recorded, "{format}");
@@ -183,7 +184,10 @@ fn every_version_comes_in_and_goes_out_again() {
     root.run_with_input(&["import", "-", "-n", "three"], third.as_bytes()).ok();
     let mut wire = Wire::greeted(&root.socket());
     let outline = wire.call(1, json!({"request": "replay", "name": "three"}))["ok"].clone();
-    assert!(outline["marks"].as_array().expect("marks").iter().any(|mark| mark["kind"] == "marker" && mark["text"] == "chapter one"), "{outline}");
+    assert!(
+        outline["marks"].as_array().expect("marks").iter().any(|mark| mark["kind"] == "marker" && mark["text"] == "chapter one"),
+        "{outline}"
+    );
     // taken in, it is a session like others: it survives the daemon, and goes when it is told to
     root.kill_daemon();
     assert!(root.screen("one").contains("hello"));
@@ -229,7 +233,8 @@ fn an_import_that_is_cut_off_leaves_nothing_behind() {
     let count = || std::fs::read_dir(&folder).map_or(0, Iterator::count);
     let begin = json!({"request": "import", "step": "begin", "name": "half", "called": null, "here": "/", "began_at": null,
         "size": {"cols": 80, "rows": 24}, "command": null, "title": null});
-    let records = json!({"request": "import", "step": "records", "records": [{"end": 0, "time": 1, "what": "output", "base64": "aGVsbG8="}]});
+    let records =
+        json!({"request": "import", "step": "records", "records": [{"end": 0, "time": 1, "what": "output", "base64": "aGVsbG8="}]});
     let mut wire = Wire::greeted(&root.socket());
     assert!(wire.call(1, records.clone())["failure"]["message"].as_str().expect("a sentence").contains("begin"));
     assert_eq!(wire.call(2, begin.clone())["ok"], Value::Null);
@@ -261,7 +266,10 @@ fn files_are_whole_or_not_there() {
     assert!(std::fs::read_to_string(&file).expect("still there").starts_with("{\"version\":3"));
     assert!(root.run(&["export", "demo", "--format", "gif"]).refused(2).contains("asciicast"));
     assert_eq!(root.run(&["export", "demo", "-o", "/nowhere/x.cast"]).code, 1);
-    let left: Vec<_> = std::fs::read_dir(root.work()).expect("a folder").filter_map(|entry| entry.expect("an entry").file_name().into_string().ok()).collect();
+    let left: Vec<_> = std::fs::read_dir(root.work())
+        .expect("a folder")
+        .filter_map(|entry| entry.expect("an entry").file_name().into_string().ok())
+        .collect();
     assert!(left.iter().all(|name| !name.contains("part")), "{left:?}");
     // on a terminal a recording is not thrown at the screen
     let mut term = Term::open(&root, 80, 24, &["export", "demo"]);

@@ -32,6 +32,6 @@ mod recording;
 mod retention;
 mod screen;
 mod screen_restart;
-mod time_machine;
 mod search;
+mod time_machine;
 mod webhook;

@@ -53,8 +53,11 @@ fn typed_input_is_recorded_on_request_and_never_where_the_terminal_hides_it() {
     term.send(b"canary-pass\r");
     term.wait_for_text("len 11");
     drop(term);
-    let typed: Vec<u8> =
-        recording::frames(&root.recording("typed")).into_iter().filter(|frame| frame.kind == Kind::Input).flat_map(|frame| frame.body).collect();
+    let typed: Vec<u8> = recording::frames(&root.recording("typed"))
+        .into_iter()
+        .filter(|frame| frame.kind == Kind::Input)
+        .flat_map(|frame| frame.body)
+        .collect();
     let typed = String::from_utf8_lossy(&typed).into_owned();
     assert!(typed.contains("echo vis''ible-$((40+2))\r") && typed.contains("read -s SECRET"), "{typed:?}");
     assert!(!is_anywhere(&root, "canary-pass"));
@@ -167,7 +170,8 @@ fn everything_recorded_is_for_this_user_alone() {
     root.start_script("big", "yes 0123456789 | head -c 18000000; echo; echo WRITTEN; exec sleep 1000");
     root.run(&["wait", "big", "--for", "text=WRITTEN", "--timeout", "60s"]).ok();
     let dir = root.recording("big");
-    let names = || -> Vec<std::path::PathBuf> { std::fs::read_dir(&dir).expect("a folder").map(|entry| entry.expect("an entry").path()).collect() };
+    let names =
+        || -> Vec<std::path::PathBuf> { std::fs::read_dir(&dir).expect("a folder").map(|entry| entry.expect("an entry").path()).collect() };
     wait_until("a packed segment", || names().iter().any(|path| path.extension().is_some_and(|end| end == "recz")));
     assert_eq!(std::fs::metadata(&dir).expect("there").permissions().mode() & 0o777, 0o700);
     for path in names() {

@@ -191,7 +191,8 @@ fn packed_segments_seek_and_search_like_plain_ones() {
     root.run(&["wait", "long", "--for", "text=WRITTEN", "--timeout", "60s"]).ok();
     let dir = root.recording("long");
     let count = |kind: &str| {
-        let names = std::fs::read_dir(&dir).expect("a folder").filter_map(|entry| entry.expect("an entry").path().to_str().map(str::to_owned));
+        let names =
+            std::fs::read_dir(&dir).expect("a folder").filter_map(|entry| entry.expect("an entry").path().to_str().map(str::to_owned));
         names.filter(|name| name.ends_with(kind)).count()
     };
     wait_until("two segments to be packed", || count(".recz") == 2);

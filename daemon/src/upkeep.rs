@@ -127,7 +127,7 @@ fn index_open(dir: &Path, size: Size) {
 async fn keep_to_limits(context: &Context) {
     let settings = &context.config.recording;
     let limits = recording::Limits {
-        total: (settings.max_total_mib > 0).then(|| settings.max_total_mib << 20),
+        total: (settings.max_total_mib > 0).then_some(settings.max_total_mib << 20),
         each: settings.max_mib << 20,
         age: (settings.max_age_days > 0).then(|| Duration::from_secs(u64::from(settings.max_age_days) * 24 * 3600)),
     };

@@ -8,12 +8,14 @@ use jiff::Timestamp;
 use shared::event::Author;
 use shared::message::{Code, Failure, Push, Request};
 use shared::paths::Paths;
+use shared::replay::Of;
 use shared::search::{Hit, Kind, Pattern, SearchQuery, SearchSummary};
 use shared::text::{count, fit, is_visible, visible};
 
 use super::filter::FilterArgs;
 use super::{parse, print_on, table};
 use crate::client::Incoming;
+use crate::replay::{self, Place, Start};
 use crate::{connect, tty};
 
 pub const HELP: &str = "\
@@ -107,7 +109,7 @@ pub async fn search(paths: &Paths, args: SearchArgs) -> Result<(), Failure> {
     shown.clear_progress();
     let Some(summary) = outcome? else { return Ok(()) };
     if let Some(hit) = shown.first.filter(|_| open) {
-        return open_replay(&hit);
+        return open_replay(paths, &hit).await;
     }
     say_what_is_missing(&summary);
     if summary.hits == 0 {
@@ -289,8 +291,12 @@ fn nothing(query: &SearchQuery, summary: &SearchSummary) -> String {
 }
 
 /// Plays the recording from where the hit is.
-fn open_replay(hit: &Hit) -> Result<(), Failure> {
-    Err(Failure::failed(format!("{} cannot be replayed yet: `sessions-tui search` without --open shows the hit", visible(&hit.name))))
+async fn open_replay(paths: &Paths, hit: &Hit) -> Result<(), Failure> {
+    let of = Of { name: hit.session.to_string(), language: hit.language, runtime: hit.runtime };
+    // what is not in the recording itself has at least its time
+    let place = if hit.offset.is_some() { None } else { Place::parse(&hit.at.to_string()).ok() };
+    let start = Start { place, offset: hit.offset, ..Start::default() };
+    replay::replay(paths, of, &start).await.map(|_| ())
 }
 
 #[cfg(test)]

@@ -13,6 +13,7 @@ use shared::id::RuntimeId;
 use shared::message::{Answer, Failure, Push, Request};
 use shared::paths::Paths;
 use shared::replay::{Of, Outline};
+use shared::search::{Hit, Pattern};
 use tokio::signal::unix::{SignalKind, signal};
 
 use super::event::{Effect, Event, Turn, Waits};
@@ -119,6 +120,7 @@ enum Asked {
     Seek(Turn),
     Records(Turn),
     Scrolled(Turn),
+    Find(Turn),
 }
 
 async fn show(
@@ -148,9 +150,9 @@ async fn show(
         for effect in std::mem::take(&mut effects) {
             let (request, what) = match effect {
                 Effect::Leave => return Ok(Left::ByKey),
-                Effect::Find { turn, .. } => {
-                    events.push(Event::Failed(turn, "search comes with the next build".into()));
-                    continue;
+                Effect::Find { turn, pattern, ignore_case, from, forward } => {
+                    let pattern = Pattern { text: pattern, regex: false, ignore_case };
+                    (Request::Find { runtime, pattern, from, forward }, Asked::Find(turn))
                 }
                 Effect::Outline => (Request::Replay(Of { runtime: Some(runtime), ..Of::default() }), Asked::Outline),
                 Effect::Seek(turn, seek) => (Request::Seek { runtime, seek }, Asked::Seek(turn)),
@@ -223,6 +225,10 @@ fn understood(what: Asked, answer: Answer) -> Event {
         Asked::Outline => (0, answer.understand().map(|outline| Event::Outline(Box::new(outline)))),
         Asked::Seek(turn) => (turn, answer.understand().map(|moment| Event::Moment(turn, moment))),
         Asked::Records(turn) => (turn, answer.understand().map(|records| Event::Records(turn, records))),
+        Asked::Find(turn) => {
+            let found = answer.understand::<Option<Hit>>();
+            (turn, found.map(|hit| Event::Found(turn, hit.and_then(|hit| hit.offset))))
+        }
         Asked::Scrolled(turn) => (turn, answer.understand().map(|lines| Event::Scrolled(turn, lines))),
     };
     outcome.unwrap_or_else(|failure| Event::Failed(turn, failure.message))
