@@ -316,6 +316,7 @@ mod tests {
             points: Vec::new(),
             marks: Vec::new(),
             marks_left_off: 0,
+            grain: 1_000_000,
         };
         let mut html = Html::new(&outline, Size { cols: 20, rows: 3 });
         let mut out = Vec::new();
