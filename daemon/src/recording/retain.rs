@@ -117,7 +117,7 @@ mod tests {
             let dir = folder.join(id.compact());
             std::fs::create_dir(&dir).expect("a folder");
             let mut writer = Writer::create(&dir, id.to_string(), 0, SIZE, u64::MAX).expect("creates");
-            while writer.end() < 2 * SEGMENT_BYTES + 1000 {
+            while writer.end() < 2 * SEGMENT_BYTES + 2_000_000 {
                 writer.append(kind::OUTPUT, 0, SIZE, &vec![b'x'; 500_000]).expect("appends");
             }
             for (n, start) in segments(&dir).expect("lists").into_iter().enumerate() {
