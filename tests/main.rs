@@ -27,6 +27,7 @@ mod queries;
 mod queue;
 mod readme;
 mod recording;
+mod replay;
 mod screen;
 mod screen_restart;
 mod webhook;

@@ -24,9 +24,9 @@ use shared::stats::DiskUse;
 pub use append::Writer;
 pub use index::{FoundMark, Index, has_index, position_at, store_index};
 pub use keys::{append_keyframe, last_keyframe};
+pub use read::{ReadError, Reader, cut_torn_tail, tail};
 pub use retain::{Kept, Limits, folders, keep_to};
 pub use segment::pack;
-pub use read::{ReadError, Reader, cut_torn_tail, tail};
 
 /// Raised when an older reader could misread a newer recording.
 const FORMAT: u32 = 1;

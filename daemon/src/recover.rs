@@ -234,7 +234,14 @@ async fn adopt(context: &Context, id: RuntimeId, link: Link, greeting: Greeting)
     }
     let asked = New {
         here: cwd.clone(),
-        program: Some(Program { argv, is_named: true, env_delta: Vec::new(), size: Some(greeting.size), umask: None, keeps: greeting.keeps }),
+        program: Some(Program {
+            argv,
+            is_named: true,
+            env_delta: Vec::new(),
+            size: Some(greeting.size),
+            umask: None,
+            keeps: greeting.keeps,
+        }),
         runtime: id,
         // it is there, and stays where it is
         is_folder: |_| true,

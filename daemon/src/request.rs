@@ -111,15 +111,15 @@ impl Caller {
 
 /// Whether the next thing the client says only makes sense after this one.
 pub fn is_in_order(request: &Request) -> bool {
-    matches!(request, Request::Attach(_) | Request::Import(_) | Request::Resize { .. } | Request::TakeControl | Request::KeyHelp | Request::Leave)
+    matches!(
+        request,
+        Request::Attach(_) | Request::Import(_) | Request::Resize { .. } | Request::TakeControl | Request::KeyHelp | Request::Leave
+    )
 }
 
 /// Whether a request only waits, so that it is of no use once the client has gone.
 pub fn only_waits(request: &Request) -> bool {
-    matches!(
-        request,
-        Request::Wait { .. } | Request::Result { .. } | Request::Records { .. } | Request::Search(_) | Request::Find { .. }
-    )
+    matches!(request, Request::Wait { .. } | Request::Result { .. } | Request::Records { .. } | Request::Search(_) | Request::Find { .. })
 }
 
 /// Carries a request out; `None` when it has sent its own answer.

@@ -192,7 +192,8 @@ impl Writer {
             _ => json!({"version": 2, "width": header.size.cols, "height": header.size.rows}),
         };
         if let Value::Object(map) = &mut value {
-            let texts = [("timestamp", header.timestamp.map(Value::from)), ("command", text(&header.command)), ("title", text(&header.title))];
+            let texts =
+                [("timestamp", header.timestamp.map(Value::from)), ("command", text(&header.command)), ("title", text(&header.title))];
             for (key, given) in texts {
                 map.extend(given.map(|given| (key.to_owned(), given)));
             }

@@ -377,7 +377,9 @@ impl Holder {
         let has_room = self.daemon.as_ref().is_some_and(|peer| peer.outgoing.len() < most);
         match frame_kind {
             kind::OUTPUT if has_room => self.say(&News::Unrecorded(body.to_vec())),
-            kind::STDOUT | kind::STDERR | kind::CALL | kind::RESIZE if has_room => self.say(&News::UnrecordedFrame(frame_kind, body.to_vec())),
+            kind::STDOUT | kind::STDERR | kind::CALL | kind::RESIZE if has_room => {
+                self.say(&News::UnrecordedFrame(frame_kind, body.to_vec()))
+            }
             kind::RESULT if self.daemon.is_some() => self.say(&News::UnrecordedFrame(frame_kind, body.to_vec())),
             kind::RESULT => {
                 if let Some(driver) = &mut self.driver {

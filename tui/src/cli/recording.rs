@@ -54,7 +54,9 @@ pub enum RecordingCommand {
         force: bool,
     },
     /// Take in an asciicast (versions 1 to 3) as a session that has ended: to replay, to search, to export
-    #[command(after_help = "Examples:\n  sessions-tui import demo.cast\n  curl -s https://example.org/demo.cast | sessions-tui import - -n demo")]
+    #[command(
+        after_help = "Examples:\n  sessions-tui import demo.cast\n  curl -s https://example.org/demo.cast | sessions-tui import - -n demo"
+    )]
     Import {
         /// The file; - is standard input
         file: PathBuf,

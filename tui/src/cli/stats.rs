@@ -15,7 +15,9 @@ use crate::{connect, tty};
 #[derive(Subcommand)]
 pub enum StatsCommand {
     /// What sessions come to: how many, how they ended, how long they took, what they cost
-    #[command(after_help = "Examples:\n  sessions-tui stats\n  sessions-tui stats --mode developer --created-after 7d --json\n  sessions-tui stats --disk")]
+    #[command(
+        after_help = "Examples:\n  sessions-tui stats\n  sessions-tui stats --mode developer --created-after 7d --json\n  sessions-tui stats --disk"
+    )]
     Stats {
         /// What recordings take on disk, the largest first
         #[arg(long)]
@@ -198,7 +200,8 @@ fn disk_words(disk: &Disk) -> String {
     let free = disk.free.map(|free| format!(", {} free", table::bytes(free))).unwrap_or_default();
     out += &table::field("on disk", &format!("{} of recordings ({limit}{free})", table::bytes(disk.total.bytes)));
     let parts = [("as written", disk.total.plain), ("packed", disk.total.packed), ("for seeking", disk.total.index)];
-    let parts: Vec<String> = parts.iter().filter(|(_, bytes)| *bytes > 0).map(|(what, bytes)| format!("{} {what}", table::bytes(*bytes))).collect();
+    let parts: Vec<String> =
+        parts.iter().filter(|(_, bytes)| *bytes > 0).map(|(what, bytes)| format!("{} {what}", table::bytes(*bytes))).collect();
     if !parts.is_empty() {
         out += &table::field("of which", &parts.join(", "));
     }

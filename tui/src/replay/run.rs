@@ -13,6 +13,7 @@ use shared::id::RuntimeId;
 use shared::message::{Answer, Failure, Push, Request};
 use shared::paths::Paths;
 use shared::replay::{Of, Outline};
+use shared::search::{Hit, Pattern};
 use tokio::signal::unix::{SignalKind, signal};
 
 use super::event::{Effect, Event, Turn, Waits};
@@ -118,6 +119,7 @@ enum Asked {
     Outline,
     Seek(Turn),
     Records(Turn),
+    Find(Turn),
     Scrolled(Turn),
 }
 
@@ -148,9 +150,9 @@ async fn show(
         for effect in std::mem::take(&mut effects) {
             let (request, what) = match effect {
                 Effect::Leave => return Ok(Left::ByKey),
-                Effect::Find { turn, .. } => {
-                    events.push(Event::Failed(turn, "search comes with the next build".into()));
-                    continue;
+                Effect::Find { turn, pattern: text, ignore_case, from, forward } => {
+                    let pattern = Pattern { text, regex: false, ignore_case };
+                    (Request::Find { runtime, pattern, from, forward }, Asked::Find(turn))
                 }
                 Effect::Outline => (Request::Replay(Of { runtime: Some(runtime), ..Of::default() }), Asked::Outline),
                 Effect::Seek(turn, seek) => (Request::Seek { runtime, seek }, Asked::Seek(turn)),
@@ -166,9 +168,6 @@ async fn show(
                 }
                 Err(_) => is_lost = true,
             }
-        }
-        if !events.is_empty() {
-            continue;
         }
         is_dirty |= component.take_dirty();
         if is_dirty && drawn.is_none_or(|at| at.elapsed() >= FRAME) {
@@ -223,6 +222,10 @@ fn understood(what: Asked, answer: Answer) -> Event {
         Asked::Outline => (0, answer.understand().map(|outline| Event::Outline(Box::new(outline)))),
         Asked::Seek(turn) => (turn, answer.understand().map(|moment| Event::Moment(turn, moment))),
         Asked::Records(turn) => (turn, answer.understand().map(|records| Event::Records(turn, records))),
+        Asked::Find(turn) => {
+            let found = answer.understand::<Option<Hit>>();
+            (turn, found.map(|hit| Event::Found(turn, hit.and_then(|hit| hit.offset))))
+        }
         Asked::Scrolled(turn) => (turn, answer.understand().map(|lines| Event::Scrolled(turn, lines))),
     };
     outcome.unwrap_or_else(|failure| Event::Failed(turn, failure.message))
