@@ -30,6 +30,7 @@ mod queue;
 mod readme;
 mod recording;
 mod retention;
+mod replay;
 mod screen;
 mod screen_restart;
 mod search;

@@ -17,6 +17,7 @@ mod timeline;
 mod view;
 
 pub use clock::{IdleLimit, Speed};
+pub use find::Pattern;
 pub use history::History;
 pub use place::Place;
 pub use player::{Player, Start};

@@ -53,6 +53,6 @@ fn runtime(text: &str) -> Result<RuntimeId, String> {
 
 pub async fn replay(paths: &Paths, args: ReplayArgs) -> Result<(), Failure> {
     let of = Of { name: args.name, language: args.language, runtime: args.runtime };
-    let start = Start { place: args.at, offset: args.offset, speed: args.speed, limit: args.idle_limit };
+    let start = Start { place: args.at, offset: args.offset, speed: args.speed, limit: args.idle_limit, ..Start::default() };
     replay::replay(paths, of, &start).await.map(|_| ())
 }

@@ -15,8 +15,7 @@ use shared::text::{count, fit, is_visible, visible};
 use super::filter::FilterArgs;
 use super::{parse, print_on, table};
 use crate::client::Incoming;
-use crate::replay::{self, Place, Start};
-use crate::{connect, tty};
+use crate::{connect, replay, tty};
 
 pub const HELP: &str = "\
 Searched are the output of programs and calls (as it was seen: without colours and other sequences, line by line), the code of
@@ -109,7 +108,7 @@ pub async fn search(paths: &Paths, args: SearchArgs) -> Result<(), Failure> {
     shown.clear_progress();
     let Some(summary) = outcome? else { return Ok(()) };
     if let Some(hit) = shown.first.filter(|_| open) {
-        return open_replay(paths, &hit).await;
+        return open_replay(paths, hit, &query).await;
     }
     say_what_is_missing(&summary);
     if summary.hits == 0 {
@@ -291,11 +290,13 @@ fn nothing(query: &SearchQuery, summary: &SearchSummary) -> String {
 }
 
 /// Plays the recording from where the hit is.
-async fn open_replay(paths: &Paths, hit: &Hit) -> Result<(), Failure> {
+async fn open_replay(paths: &Paths, hit: Hit, query: &SearchQuery) -> Result<(), Failure> {
+    let pattern =
+        (!query.pattern.regex).then(|| replay::Pattern { text: query.pattern.text.clone(), ignore_case: query.pattern.ignore_case });
+    // what is in no recording happened at some time
+    let place = hit.offset.is_none().then_some(replay::Place::Near(hit.at));
+    let start = replay::Start { place, offset: hit.offset, is_paused: true, pattern, ..replay::Start::default() };
     let of = Of { name: hit.session.to_string(), language: hit.language, runtime: hit.runtime };
-    // what is not in the recording itself has at least its time
-    let place = if hit.offset.is_some() { None } else { Place::parse(&hit.at.to_string()).ok() };
-    let start = Start { place, offset: hit.offset, ..Start::default() };
     replay::replay(paths, of, &start).await.map(|_| ())
 }
 

@@ -26,6 +26,8 @@ pub enum Place {
     },
     OfDay(jiff::civil::Time),
     At(Timestamp),
+    /// As near to it as the recording goes.
+    Near(Timestamp),
     /// Date and time without a zone: the user's own.
     Local(jiff::civil::DateTime),
 }
@@ -84,6 +86,7 @@ impl Place {
                 inside(next(of_day, outline, zone).and_then(|at| time_of(at, outline))).ok_or_else(|| outside(outline, zone))
             }
             Self::At(at) => inside(time_of(at, outline)).ok_or_else(|| outside(outline, zone)),
+            Self::Near(at) => Ok(time_of(at, outline).unwrap_or(first).clamp(first, end)),
             Self::Local(at) => {
                 let at = at.to_zoned(zone.clone()).ok().map(|zoned| zoned.timestamp());
                 inside(at.and_then(|at| time_of(at, outline))).ok_or_else(|| outside(outline, zone))

@@ -59,6 +59,9 @@ pub struct Start {
     pub offset: Option<Offset>,
     pub speed: Speed,
     pub limit: IdleLimit,
+    pub is_paused: bool,
+    /// What is to be highlighted, and gone on with.
+    pub pattern: Option<Pattern>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -148,8 +151,9 @@ impl Player {
             None => outline.first.time,
         };
         let is_end = start.place == Some(Place::End);
+        let is_paused = start.is_paused || start.offset.is_some() || is_end;
         let mut player = Self {
-            state: if start.offset.is_some() || is_end { State::Paused } else { State::Playing { since: Duration::ZERO, from: 0 } },
+            state: if is_paused { State::Paused } else { State::Playing { since: Duration::ZERO, from: 0 } },
             clock,
             zone,
             speed: start.speed,
@@ -160,7 +164,7 @@ impl Player {
             pan: (0, 0),
             overlay: None,
             message: None,
-            pattern: None,
+            pattern: start.pattern.clone(),
             area: Rect::default(),
             now: Duration::ZERO,
             turn: 0,

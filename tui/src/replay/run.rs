@@ -119,8 +119,8 @@ enum Asked {
     Outline,
     Seek(Turn),
     Records(Turn),
-    Scrolled(Turn),
     Find(Turn),
+    Scrolled(Turn),
 }
 
 async fn show(
@@ -150,8 +150,8 @@ async fn show(
         for effect in std::mem::take(&mut effects) {
             let (request, what) = match effect {
                 Effect::Leave => return Ok(Left::ByKey),
-                Effect::Find { turn, pattern, ignore_case, from, forward } => {
-                    let pattern = Pattern { text: pattern, regex: false, ignore_case };
+                Effect::Find { turn, pattern: text, ignore_case, from, forward } => {
+                    let pattern = Pattern { text, regex: false, ignore_case };
                     (Request::Find { runtime, pattern, from, forward }, Asked::Find(turn))
                 }
                 Effect::Outline => (Request::Replay(Of { runtime: Some(runtime), ..Of::default() }), Asked::Outline),
@@ -168,9 +168,6 @@ async fn show(
                 }
                 Err(_) => is_lost = true,
             }
-        }
-        if !events.is_empty() {
-            continue;
         }
         is_dirty |= component.take_dirty();
         if is_dirty && drawn.is_none_or(|at| at.elapsed() >= FRAME) {
