@@ -309,6 +309,8 @@ impl Search<'_> {
     /// Tells hits at or behind this time, newest first; `false` when no more are wanted.
     async fn tell(&mut self, pending: &mut Vec<Hit>, bound: i64) -> Result<bool, Failure> {
         pending.sort_by_key(|hit| std::cmp::Reverse((hit.at, hit.offset)));
+        // older ones than these are never wanted
+        pending.truncate(self.left() + 1);
         let ready = pending.partition_point(|hit| hit.at.as_microsecond() >= bound);
         if ready == 0 {
             return Ok(true);
