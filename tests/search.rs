@@ -271,7 +271,7 @@ fn hits_are_written_for_people_and_for_programs() {
         let sentence = root.run(args).refused(2);
         assert!(sentence.contains(word), "{args:?}: {sentence}");
     }
-    assert!(root.run(&["search", "needle", "--open"]).refused(1).contains("replay"));
+    assert!(root.run(&["search", "needle", "--open"]).refused(2).contains("terminal"));
 }
 
 #[test]
