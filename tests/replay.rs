@@ -17,12 +17,13 @@ fn recorded(root: &Root, name: &str, script: &str) {
 #[track_caller]
 fn step_until(term: &Term, key: &[u8], is_there: impl Fn(&str) -> bool) {
     loop {
-        let before = term.text();
-        if is_there(&before) {
+        let before = term.bytes().len();
+        if is_there(&term.text()) {
             return;
         }
         term.send(key);
-        wait_until("something else to be seen", || term.text() != before);
+        // perhaps only the cursor has moved
+        wait_until("something else to be seen", || term.bytes().len() != before);
     }
 }
 

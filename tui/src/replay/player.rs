@@ -48,6 +48,9 @@ const JUST_BEGUN: u64 = 1_000_000;
 /// Where the first frame of a whole recording ends, at most: what begins later has lost its first segments, which are far larger.
 const DROPPED: u64 = 1 << 20;
 
+/// Columns from which on it is said at length that a recording is larger than the window.
+const ROOM_FOR_HINT: usize = 120;
+
 /// Points of a growing timeline are this far apart, in bytes.
 const POINT_BYTES: u64 = 64 << 10;
 
@@ -812,9 +815,12 @@ impl Player {
         self.screen().is_some_and(|screen| screen.size().cols > shown.width || screen.size().rows > shown.height)
     }
 
-    /// What a user should know whose window is smaller than the recorded one.
-    pub fn size_hint(&self) -> Option<String> {
+    /// What a user should know whose window is smaller than the recorded one, in words that fit.
+    pub fn size_hint(&self, width: usize) -> Option<String> {
         let Size { cols, rows } = self.screen().filter(|_| self.is_larger())?.size();
+        if width < ROOM_FOR_HINT {
+            return Some(format!("{cols}×{rows}: z"));
+        }
         let shown = view::areas(self.area).screen;
         let how = if self.looks == Looks::Small { "in small (z)" } else { "panning (z all, HJKL)" };
         Some(format!("{cols}×{rows}, window {}×{}, {how}", shown.width, shown.height))
@@ -1151,7 +1157,7 @@ pub mod tests {
         player.update(Event::Moment(1, moment(&rows.join("\r\n"), Position::default(), size)));
         let text = drawn(&player, 80, 26);
         assert!(text.contains("xxx") && !text.contains("row 49"), "the part with the cursor, which is at the end of the row: {text}");
-        assert_eq!(player.size_hint().as_deref(), Some("120×50, window 80×24, panning (z all, HJKL)"));
+        assert_eq!(player.size_hint(120).as_deref(), Some("120×50, window 80×24, panning (z all, HJKL)"));
         for _ in 0..5 {
             press(&mut player, KeyCode::Char('H'));
         }
