@@ -20,6 +20,7 @@ mod export;
 mod faults;
 mod first_run;
 mod history;
+mod hostile;
 mod idle;
 mod lifecycle;
 mod mcp;

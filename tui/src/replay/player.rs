@@ -48,6 +48,9 @@ const JUST_BEGUN: u64 = 1_000_000;
 /// Where the first frame of a whole recording ends, at most: what begins later has lost its first segments, which are far larger.
 const DROPPED: u64 = 1 << 20;
 
+/// Columns from which on it is said at length that a recording is larger than the window.
+const ROOM_FOR_HINT: usize = 120;
+
 /// Points of a growing timeline are this far apart, in bytes.
 const POINT_BYTES: u64 = 64 << 10;
 
@@ -136,6 +139,8 @@ pub struct Player {
     steps: i32,
     loading: Option<Turn>,
     finding: Option<(Turn, Direction)>,
+    /// A search that begins where the seek under way leads.
+    find_then: Option<Direction>,
     outline_asked: Duration,
     is_asking_outline: bool,
     is_outline_old: bool,
@@ -173,6 +178,7 @@ impl Player {
             steps: 0,
             loading: None,
             finding: None,
+            find_then: None,
             outline_asked: Duration::ZERO,
             is_asking_outline: false,
             is_outline_old: false,
@@ -476,6 +482,8 @@ impl Player {
             let left = self.steps - self.steps.signum();
             self.step(direction, effects);
             self.steps = left;
+        } else if let Some(direction) = self.find_then.take() {
+            self.find(direction, effects);
         }
     }
 
@@ -643,6 +651,10 @@ impl Player {
 
     pub fn find(&mut self, direction: Direction, effects: &mut Vec<Effect>) {
         let Some(pattern) = self.pattern.clone() else { return self.say("type / and what to look for first") };
+        if self.seeking.is_some() {
+            self.find_then = Some(direction);
+            return self.say("searching…");
+        }
         let Some(from) = self.reel.as_ref().map(|reel| reel.at.offset) else { return };
         self.turn += 1;
         self.finding = Some((self.turn, direction));
@@ -673,9 +685,20 @@ impl Player {
         }
     }
 
+    /// The position that is shown, or the one that is on its way.
+    fn goal(&self) -> Offset {
+        let seek = self.next.map(|(seek, _)| seek).or_else(|| self.seeking.map(|seeking| seeking.seek));
+        match seek {
+            Some(Seek::Offset { offset }) => offset,
+            Some(Seek::Time { time }) => offset_at(&self.outline, time),
+            Some(Seek::End) => self.outline.end.offset,
+            _ => self.reel.as_ref().map_or(0, |reel| reel.at.offset),
+        }
+    }
+
     fn jump_to_mark(&mut self, direction: Direction, is_meant: fn(&Mark) -> bool, what: &str, effects: &mut Vec<Effect>) {
         self.stop_following();
-        let here = self.reel.as_ref().map_or(0, |reel| reel.at.offset);
+        let here = self.goal();
         let slack = if matches!(self.state, State::Playing { .. }) { JUST_BEGUN } else { 0 };
         let is_after = |mark: &&Mark| match mark.offset {
             Some(offset) => offset > here,
@@ -693,7 +716,7 @@ impl Player {
         match found.map(|mark| (mark.offset, mark.time, mark.text.clone(), mark.kind)) {
             Some((offset, time, text, kind)) => {
                 match offset {
-                    Some(offset) => self.seek(Seek::Offset { offset }, None, effects),
+                    Some(offset) => self.seek(Seek::Offset { offset }, Some(time), effects),
                     None => self.seek_time(time, effects),
                 }
                 if kind != MarkKind::Command {
@@ -720,6 +743,7 @@ impl Player {
         if self.seeking.is_some_and(|seeking| seeking.turn == turn) {
             self.seeking = None;
             self.next = None;
+            self.find_then = None;
             self.steps = 0;
             self.state = State::Paused;
         } else if self.loading == Some(turn) {
@@ -791,9 +815,12 @@ impl Player {
         self.screen().is_some_and(|screen| screen.size().cols > shown.width || screen.size().rows > shown.height)
     }
 
-    /// What a user should know whose window is smaller than the recorded one.
-    pub fn size_hint(&self) -> Option<String> {
+    /// What a user should know whose window is smaller than the recorded one, in words that fit.
+    pub fn size_hint(&self, width: usize) -> Option<String> {
         let Size { cols, rows } = self.screen().filter(|_| self.is_larger())?.size();
+        if width < ROOM_FOR_HINT {
+            return Some(format!("{cols}×{rows}: z"));
+        }
         let shown = view::areas(self.area).screen;
         let how = if self.looks == Looks::Small { "in small (z)" } else { "panning (z all, HJKL)" };
         Some(format!("{cols}×{rows}, window {}×{}, {how}", shown.width, shown.height))
@@ -1130,7 +1157,7 @@ pub mod tests {
         player.update(Event::Moment(1, moment(&rows.join("\r\n"), Position::default(), size)));
         let text = drawn(&player, 80, 26);
         assert!(text.contains("xxx") && !text.contains("row 49"), "the part with the cursor, which is at the end of the row: {text}");
-        assert_eq!(player.size_hint().as_deref(), Some("120×50, window 80×24, panning (z all, HJKL)"));
+        assert_eq!(player.size_hint(120).as_deref(), Some("120×50, window 80×24, panning (z all, HJKL)"));
         for _ in 0..5 {
             press(&mut player, KeyCode::Char('H'));
         }

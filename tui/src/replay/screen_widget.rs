@@ -76,7 +76,7 @@ impl ScreenWidget<'_> {
         // the first and last row or column of a quarter, of as many as it has
         let span = |n: u16, most: u16| {
             let from = (f64::from(n) * step / 2.0) as u16;
-            let to = ((f64::from(n + 1) * step / 2.0).ceil() as u16).min(most);
+            let to = ((f64::from(n + 1) * step / 2.0) as u16).min(most);
             from..to.max(from + 1).min(most)
         };
         for y in 0..shown.rows {

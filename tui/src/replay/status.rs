@@ -23,7 +23,7 @@ pub fn line(player: &Player, width: u16) -> Line<'static> {
         let shown: String = text.chars().skip(hidden).collect();
         return Line::from(format!(" {}{shown}▏", prompt.label()));
     }
-    let mut pieces = pieces(player);
+    let mut pieces = pieces(player, width);
     if let Some(message) = &player.message {
         pieces.truncate(2);
         let used: usize = pieces.iter().map(|(_, text, _)| columns(text) + 2).sum();
@@ -37,7 +37,7 @@ pub fn line(player: &Player, width: u16) -> Line<'static> {
     fitted(pieces, width)
 }
 
-fn pieces(player: &Player) -> Vec<Piece> {
+fn pieces(player: &Player, width: usize) -> Vec<Piece> {
     let plain = Style::new();
     let dim = Style::new().add_modifier(Modifier::DIM);
     let strong = Style::new().add_modifier(Modifier::BOLD);
@@ -49,15 +49,15 @@ fn pieces(player: &Player) -> Vec<Piece> {
     };
     let (here, length) = player.times();
     let mut pieces = vec![state, (0, format!("{here} / {length}"), plain)];
-    pieces.push((4, on_the_wall(&player.outline, player.time, &player.zone), dim));
-    let speed_matters = if player.speed.label() == "1×" { 5 } else { 1 };
+    pieces.push((5, on_the_wall(&player.outline, player.time, &player.zone), dim));
+    let speed_matters = if player.speed.label() == "1×" { 6 } else { 1 };
     pieces.push((speed_matters, player.speed.label().into(), plain));
-    pieces.push((6, player.limit.label(), dim));
+    pieces.push((7, player.limit.label(), dim));
     let name = match player.outline.language {
         Some(language) => format!("{} {language}", player.outline.name),
         None => player.outline.name.clone(),
     };
-    pieces.push((7, fit(&visible(&name), 24), dim));
+    pieces.push((8, fit(&visible(&name), 24), dim));
     if let Some((text, exit_code)) = player.command() {
         let (mark, style) = match exit_code {
             Some(0) => (" ✓".into(), Style::new().fg(Color::Green)),
@@ -66,8 +66,8 @@ fn pieces(player: &Player) -> Vec<Piece> {
         };
         pieces.push((COMMAND, format!("❯ {}{mark}", visible(text)), style));
     }
-    if let Some(hint) = player.size_hint() {
-        pieces.push((8, hint, dim));
+    if let Some(hint) = player.size_hint(width) {
+        pieces.push((4, hint, dim));
     }
     pieces.push((3, "? keys".into(), dim));
     pieces.push((9, "q leave".into(), dim));

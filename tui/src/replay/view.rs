@@ -56,5 +56,6 @@ pub fn help(keys: &[(&str, &str)], frame: &mut Frame<'_>, area: Rect) {
     let height = (lines.len() as u16 + 2).min(area.height);
     let place = Rect { x: area.x + (area.width - width) / 2, y: area.y + (area.height - height) / 2, width, height };
     frame.render_widget(Clear, place);
-    frame.render_widget(Paragraph::new(lines).block(Block::bordered().title(" keys ")), place);
+    let text = Paragraph::new(lines).block(Block::bordered().title(" keys "));
+    frame.render_widget(text, place);
 }
