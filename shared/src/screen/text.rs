@@ -22,6 +22,10 @@ pub fn drawn(character: char, charset: Charset) -> Option<char> {
         // it, which vt100 panics over and tmux does not do.
         '\0'..='\u{9f}' | '\u{fe0f}' => None,
         '\u{fffd}' => Some(REPLACEMENT),
+        // What reorders or hides text takes no cell, and would only come out of one again to fool somebody.
+        // Joiners are left: letters and emoji need them.
+        '\u{61c}' | '\u{200b}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}' => None,
+        '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}' => None,
         other => Some(other),
     }
 }
