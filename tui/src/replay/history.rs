@@ -208,7 +208,7 @@ impl History {
         match direction {
             // a flick of the wheel must not run on into the past
             Direction::Back if self.mode == Mode::Lines && self.top == 0 && self.scrolled > 0 && self.has_all_lines => {
-                self.player.say("the top: ↑ goes on, back in time");
+                self.player.say("the top; ↑ again: back in time");
                 self.is_at_edge = true;
             }
             Direction::Back => self.up(count, effects),
@@ -231,7 +231,7 @@ impl History {
             self.load_more(Wanted::Up(count), effects);
         } else if self.scrolled > 0 && !self.is_at_edge {
             self.is_at_edge = true;
-            self.player.say("the top: once more goes back in time");
+            self.player.say("the top; ↑ again: back in time");
         } else {
             self.mode = Mode::Time;
             self.up(count, effects);
