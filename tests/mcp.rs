@@ -1,7 +1,7 @@
 //! The agents' door: the real server over its standard input and output, with a client that is only JSON lines, and with
 //! the official one.
 
-mod client;
+pub mod client;
 mod connection;
 mod official;
 mod runtime;

@@ -174,6 +174,8 @@ struct Runtime {
     reader: Reader,
     end: Offset,
     /// What has been scanned and passed on ends here; never inside what the reader has handed out.
+    /// Where it ended when its recording was last looked after.
+    looked_after: Offset,
     consumed: Offset,
     scanner: Scanner,
     picture: Picture,
@@ -238,6 +240,7 @@ pub fn begin(context: Context, beginning: Beginning) -> RuntimeHandle {
         activity,
         reader: Reader::new(&dir, 0),
         end: greeting.end,
+        looked_after: greeting.end,
         consumed: 0,
         scanner: Scanner::new(),
         picture: {

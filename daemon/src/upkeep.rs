@@ -16,7 +16,7 @@ use crate::recording::{self, Kept};
 use crate::store::Recorded;
 
 /// The limits are looked at this long after something has grown: a walk through all folders should be worth it.
-const LOOK_AFTER: Duration = Duration::from_secs(20);
+const LOOK_AFTER: Duration = Duration::from_secs(5);
 
 /// A last segment smaller than this needs no index: reading it takes no longer.
 const WORTH_INDEXING: u64 = 1 << 20;
@@ -54,7 +54,7 @@ pub async fn run(context: Context) {
         }
         context.upkeep.due.lock().unwrap_or_else(PoisonError::into_inner).insert(runtime);
     }
-    let mut limits_due = Some(tokio::time::Instant::now() + LOOK_AFTER);
+    let mut limits_due = Some(tokio::time::Instant::now());
     loop {
         while let Some(runtime) = context.upkeep.next() {
             tend(&context, runtime).await;
@@ -127,7 +127,7 @@ fn index_open(dir: &Path, size: Size) {
 async fn keep_to_limits(context: &Context) {
     let settings = &context.config.recording;
     let limits = recording::Limits {
-        total: (settings.max_total_mib > 0).then(|| settings.max_total_mib << 20),
+        total: (settings.max_total_mib > 0).then_some(settings.max_total_mib << 20),
         each: settings.max_mib << 20,
         age: (settings.max_age_days > 0).then(|| Duration::from_secs(u64::from(settings.max_age_days) * 24 * 3600)),
     };

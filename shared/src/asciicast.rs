@@ -192,8 +192,11 @@ impl Writer {
             _ => json!({"version": 2, "width": header.size.cols, "height": header.size.rows}),
         };
         if let Value::Object(map) = &mut value {
-            let texts =
-                [("timestamp", header.timestamp.map(Value::from)), ("command", text(&header.command)), ("title", text(&header.title))];
+            let texts = [
+                ("timestamp", header.timestamp.map(Value::from)),
+                ("command", text(header.command.as_ref())),
+                ("title", text(header.title.as_ref())),
+            ];
             for (key, given) in texts {
                 map.extend(given.map(|given| (key.to_owned(), given)));
             }
@@ -243,8 +246,8 @@ impl Writer {
     }
 }
 
-fn text(value: &Option<String>) -> Option<Value> {
-    value.clone().map(Value::from)
+fn text(value: Option<&String>) -> Option<Value> {
+    value.cloned().map(Value::from)
 }
 
 /// How many bytes at the end are the beginning of a character.

@@ -135,7 +135,6 @@ pub enum Keeps {
 }
 
 impl Keeps {
-    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks for it like this")]
     pub fn is_output(&self) -> bool {
         *self == Self::Output
     }

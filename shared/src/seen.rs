@@ -13,6 +13,9 @@ const SUB: u8 = 0x1a;
 /// Blanks or repeated characters of one sequence, at most: no terminal is wider.
 const MAX_FILL: u16 = 512;
 
+/// Bytes of a control sequence that is read in one go.
+const SHORT: usize = 32;
+
 /// Where in a sequence the bytes stopped.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum State {
@@ -44,8 +47,13 @@ struct Csi {
 }
 
 impl Csi {
-    fn digit(&mut self, byte: u8) {
-        self.number = self.number.saturating_mul(10).saturating_add(u16::from(byte - b'0'));
+    fn take(&mut self, byte: u8) {
+        match byte {
+            b'0'..=b'9' => self.number = self.number.saturating_mul(10).saturating_add(u16::from(byte - b'0')),
+            b':' | b';' => self.next(),
+            b'<'..=b'?' => self.prefixed = true,
+            _ => self.intermediate = true,
+        }
     }
 
     fn next(&mut self) {
@@ -148,21 +156,37 @@ impl Text {
 
 /// A byte that is not simply seen: controls but HT and LF, and what may begin a control of two bytes.
 #[expect(clippy::needless_bitwise_bool, reason = "branches would keep the loop below from becoming vector code")]
-fn is_special(byte: u8) -> bool {
+const fn is_special(byte: u8) -> bool {
     (byte < 0x20) & (byte != b'\t') & (byte != b'\n') | (byte == 0x7f) | (byte == 0xc2)
 }
 
+/// The same for single bytes: one look instead of five comparisons.
+static SPECIAL: [bool; 256] = {
+    let mut table = [false; 256];
+    let mut byte = 0;
+    while byte < 256 {
+        table[byte] = is_special(byte as u8);
+        byte += 1;
+    }
+    table
+};
+
 fn find_special(bytes: &[u8]) -> usize {
     const LANES: usize = 32;
-    let mut at = 0;
+    // between colours there is little text: look near first
+    let near = bytes.len().min(LANES);
+    if let Some(found) = bytes[..near].iter().position(|&byte| SPECIAL[usize::from(byte)]) {
+        return found;
+    }
+    let mut at = near;
     // without a branch per byte the compiler turns this into vector instructions
-    for chunk in bytes.chunks_exact(LANES) {
+    for chunk in bytes[near..].chunks_exact(LANES) {
         if chunk.iter().fold(false, |any, &byte| any | is_special(byte)) {
             break;
         }
         at += LANES;
     }
-    bytes[at..].iter().position(|&byte| is_special(byte)).map_or(bytes.len(), |found| at + found)
+    bytes[at..].iter().position(|&byte| SPECIAL[usize::from(byte)]).map_or(bytes.len(), |found| at + found)
 }
 
 impl Seen {
@@ -176,10 +200,14 @@ impl Seen {
                     if end > at {
                         text.copy(&bytes[at..end], input + at);
                     }
-                    if let Some(byte) = bytes.get(end) {
-                        self.special(*byte, input + end, text);
+                    match bytes.get(end) {
+                        Some(&ESC) => end + self.escape(&bytes[end..], input + end, text),
+                        Some(byte) => {
+                            self.special(*byte, input + end, text);
+                            end + 1
+                        }
+                        None => end,
                     }
-                    end + 1
                 }
                 State::Returned if bytes[at] == b'\r' => at + 1,
                 State::Returned => {
@@ -246,9 +274,30 @@ impl Seen {
         }
     }
 
+    /// An ESC at the beginning of `bytes`; gives how many are dealt with. Most sequences are short and whole.
+    #[inline]
+    fn escape(&mut self, bytes: &[u8], input: usize, text: &mut Text) -> usize {
+        if bytes.get(1) == Some(&b'[') {
+            let near = &bytes[2..bytes.len().min(2 + SHORT)];
+            if let Some(end) = near.iter().position(|byte| !(0x20..0x40).contains(byte))
+                && (b'@'..=b'~').contains(&near[end])
+            {
+                // colours are most of all sequences
+                if near[end] != b'm' {
+                    let mut csi = Csi::default();
+                    near[..end].iter().for_each(|byte| csi.take(*byte));
+                    csi.next();
+                    finish(&csi, near[end], input + 2 + end, text);
+                }
+                return 3 + end;
+            }
+        }
+        self.state = State::Escape;
+        1
+    }
+
     fn special(&mut self, byte: u8, input: usize, text: &mut Text) {
         match byte {
-            ESC => self.state = State::Escape,
             0xc2 => self.state = State::Lead,
             b'\r' if !text.is_at_line_start() => {
                 text.break_line(input);
@@ -283,19 +332,14 @@ impl Seen {
                 State::Ground
             }
             (State::Csi(mut csi), _) => {
-                match byte {
-                    b'0'..=b'9' => csi.digit(byte),
-                    b':' | b';' => csi.next(),
-                    b'<'..=b'?' => csi.prefixed = true,
-                    0x20..0x30 => csi.intermediate = true,
-                    _ => {
-                        csi.next();
-                        finish(&csi, byte, input, text);
-                        self.state = State::Ground;
-                        return;
-                    }
+                if byte >= b'@' {
+                    csi.next();
+                    finish(&csi, byte, input, text);
+                    State::Ground
+                } else {
+                    csi.take(byte);
+                    State::Csi(csi)
                 }
-                State::Csi(csi)
             }
             _ => State::Ground,
         };

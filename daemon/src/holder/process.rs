@@ -378,7 +378,7 @@ impl Holder {
         match frame_kind {
             kind::OUTPUT if has_room => self.say(&News::Unrecorded(body.to_vec())),
             kind::STDOUT | kind::STDERR | kind::CALL | kind::RESIZE if has_room => {
-                self.say(&News::UnrecordedFrame(frame_kind, body.to_vec()))
+                self.say(&News::UnrecordedFrame(frame_kind, body.to_vec()));
             }
             kind::RESULT if self.daemon.is_some() => self.say(&News::UnrecordedFrame(frame_kind, body.to_vec())),
             kind::RESULT => {

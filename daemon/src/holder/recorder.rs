@@ -128,7 +128,7 @@ impl Recorder {
             *writer = self.place.create(size).ok();
         }
         let gap = lost.to_le_bytes();
-        if !writer.as_mut().is_some_and(|writer| writer.append(kind::GAP, time, size, &gap).is_ok()) {
+        if writer.as_mut().is_none_or(|writer| writer.append(kind::GAP, time, size, &gap).is_err()) {
             return false;
         }
         if let Some(writer) = writer.take() {

@@ -117,8 +117,8 @@ mod tests {
             let dir = folder.join(id.compact());
             std::fs::create_dir(&dir).expect("a folder");
             let mut writer = Writer::create(&dir, id.to_string(), 0, SIZE, u64::MAX).expect("creates");
-            while writer.end() < 2 * SEGMENT_BYTES + 1000 {
-                writer.append(kind::OUTPUT, 0, SIZE, &[b'x'; 500_000]).expect("appends");
+            while writer.end() < 2 * SEGMENT_BYTES + 2_000_000 {
+                writer.append(kind::OUTPUT, 0, SIZE, &vec![b'x'; 500_000]).expect("appends");
             }
             for (n, start) in segments(&dir).expect("lists").into_iter().enumerate() {
                 let file = std::fs::File::options().append(true).open(segment_path(&dir, start)).expect("opens");
@@ -153,7 +153,7 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         let ids = two(folder.path());
         let starts = |id: RuntimeId| segments(&folder.path().join(id.compact())).expect("lists").len();
-        let limits = Limits { age: Some(Duration::from_secs(150 * 86_400)), ..NO_LIMITS };
+        let limits = Limits { age: Some(Duration::from_hours(150 * 24)), ..NO_LIMITS };
         keep_to(folder.path(), &limits, &HashSet::from(ids));
         assert_eq!(ids.map(starts), [1, 3]);
         let limits = Limits { each: SEGMENT_BYTES + 1_000_000, ..NO_LIMITS };

@@ -26,7 +26,7 @@ const BATCH: u32 = 256 << 10;
 const MAX_BATCH: u32 = 2 << 20;
 
 /// A client that waits for more asks again after this at the latest.
-const MAX_WAIT: Duration = Duration::from_secs(60);
+const MAX_WAIT: Duration = Duration::from_mins(1);
 
 pub async fn outline(context: &Context, of: Of) -> Result<Outline, Failure> {
     let recorded = which(context, of).await?;
@@ -84,7 +84,7 @@ pub async fn records(
     loop {
         let handle = context.registry.runtime(runtime);
         // looked at before reading: what comes in between is read in the next round
-        let mut activity = handle.as_ref().map(|handle| handle.activity());
+        let mut activity = handle.as_ref().map(crate::runtime::RuntimeHandle::activity);
         if let Some(activity) = &mut activity {
             activity.mark_unchanged();
         }

@@ -1,6 +1,7 @@
 //! search, find: sessions one after the other, the most recently active first; of each its hits, newest first, as they are
 //! found. Recordings are read on threads of their own, segment by segment.
 
+use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -119,11 +120,12 @@ impl Search<'_> {
     async fn records(&self, session: &SearchedSession) -> Result<Vec<Hit>, Failure> {
         let mut hits = if self.query.wants(Kind::Task) { self.in_task(session) } else { Vec::new() };
         if self.query.wants(Kind::Event) {
+            let own = Own { task: session.task.clone(), result: session.result.clone(), error: session.error.clone() };
             let (mut before, mut found) = (None, 0);
             loop {
+                let own = own.clone();
                 let page = self.context.store.searched_events(session.id, before).await?;
-                let events =
-                    self.in_texts(page.rows, |event| self.takes_event(event), |event| format!("{} {}", event.kind, event.data)).await;
+                let events = self.in_texts(page.rows, |event| self.takes_event(event), move |event| event_text(event, &own)).await;
                 found += events.len();
                 hits.extend(events.into_iter().map(|(event, line)| Hit {
                     part: Some(event.kind.clone()),
@@ -306,12 +308,14 @@ impl Search<'_> {
 
     /// Tells hits at or behind this time, newest first; `false` when no more are wanted.
     async fn tell(&mut self, pending: &mut Vec<Hit>, bound: i64) -> Result<bool, Failure> {
-        pending.sort_by_key(|hit| (hit.at, hit.offset));
-        let keep = pending.partition_point(|hit| hit.at.as_microsecond() < bound);
-        if keep == pending.len() {
+        pending.sort_by_key(|hit| std::cmp::Reverse((hit.at, hit.offset)));
+        // older ones than these are never wanted
+        pending.truncate(self.left() + 1);
+        let ready = pending.partition_point(|hit| hit.at.as_microsecond() >= bound);
+        if ready == 0 {
             return Ok(true);
         }
-        for mut hit in pending.split_off(keep).into_iter().rev() {
+        for mut hit in pending.drain(..ready) {
             if self.left() == 0 {
                 return Ok(false);
             }
@@ -396,6 +400,30 @@ async fn complete(context: &Context, hit: &mut Hit) -> Result<(), Failure> {
         (hit.exec, hit.author, hit.exit_code) = (Some(id), Some(author), exit_code);
     }
     Ok(())
+}
+
+/// What a session says of itself.
+#[derive(Clone)]
+struct Own {
+    task: Option<String>,
+    result: Option<String>,
+    error: Option<String>,
+}
+
+/// An event as it is shown; without what its session says itself, which is found there.
+fn event_text(event: &SearchedEvent, own: &Own) -> String {
+    let mut data = Cow::Borrowed(event.data.as_str());
+    if matches!(event.kind.as_str(), "start" | "queued" | "task" | "complete" | "error")
+        && let Ok(serde_json::Value::Object(mut fields)) = serde_json::from_str(&event.data)
+    {
+        for (name, text) in [("task", &own.task), ("result", &own.result), ("error", &own.error)] {
+            if fields.get(name).and_then(serde_json::Value::as_str) == text.as_deref() {
+                fields.shift_remove(name);
+            }
+        }
+        data = Cow::Owned(serde_json::Value::Object(fields).to_string());
+    }
+    format!("{} {data}", event.kind)
 }
 
 /// The program, or else the interpreter, that was there at that time.

@@ -23,7 +23,7 @@ use crate::store::EndingAt;
 /// Read from the recording at a time; between two, others get their turn.
 const BATCH: usize = 64 << 10;
 
-/// Its recording is looked after each time it has grown by this much: a quarter of a segment.
+/// A quarter of a segment.
 const GROWN: u64 = SEGMENT_BYTES / 4;
 
 /// What is left of a killed holder's programs gets this long to end by itself.
@@ -168,10 +168,19 @@ impl Runtime {
         if self.rest_at.is_some_and(|at| now >= at) {
             self.rest_at = None;
             self.note_activity();
+            self.have_looked_after(GROWN / 8);
             if self.clients.is_empty() && self.text_waiters.is_empty() && !self.is_suspended {
                 self.picture.rest();
                 self.reader.rest();
             }
+        }
+    }
+
+    /// Its recording is looked after when it has grown by this much: a segment may have been closed.
+    fn have_looked_after(&mut self, grown: u64) {
+        if self.end.saturating_sub(self.looked_after) >= grown {
+            self.looked_after = self.end;
+            self.context.upkeep.look_at(self.id);
         }
     }
 
@@ -215,15 +224,11 @@ impl Runtime {
     async fn hear(&mut self, news: News) {
         match news {
             News::End(end) => {
-                // a segment may have been closed since
-                let has_grown = end / GROWN != self.end / GROWN;
                 self.end = end;
                 self.facts.set_end(end);
                 self.facts.happened_now();
                 self.consume(end).await;
-                if has_grown {
-                    self.context.upkeep.look_at(self.id);
-                }
+                self.have_looked_after(GROWN);
             }
             News::Exit(status) => self.exit = Some(status),
             News::Suspended(why) => self.recording_changed(why).await,

@@ -5,6 +5,7 @@ use std::ops::Range;
 use memchr::memmem::Finder;
 use memchr::{memchr, memrchr};
 use regex::bytes::{Regex, RegexBuilder};
+use regex_syntax::hir::{Hir, HirKind};
 use shared::message::Failure;
 
 use super::sieve::Sieve;
@@ -47,7 +48,11 @@ impl Pattern {
                 asked.text
             )));
         }
-        let sieve = if asked.regex { None } else { Sieve::without_case(asked.text.as_bytes()) };
+        let sieve = match asked.regex {
+            true if asked.ignore_case => None,
+            true => certain(&asked.text).and_then(|literal| Sieve::exact(&literal)),
+            false => Sieve::without_case(asked.text.as_bytes()),
+        };
         Ok(Self { matcher: Matcher::Regex(regex), sieve })
     }
 
@@ -102,6 +107,22 @@ impl Pattern {
     }
 }
 
+/// The longest text that every match of an expression has in it; too short a one tells little.
+fn certain(pattern: &str) -> Option<Vec<u8>> {
+    let hir = regex_syntax::ParserBuilder::new().multi_line(true).build().parse(pattern).ok()?;
+    literal_in(&hir).filter(|literal| literal.len() > 2 && !literal.iter().any(u8::is_ascii_control))
+}
+
+fn literal_in(hir: &Hir) -> Option<Vec<u8>> {
+    match hir.kind() {
+        HirKind::Literal(literal) => Some(literal.0.to_vec()),
+        HirKind::Concat(parts) => parts.iter().filter_map(literal_in).max_by_key(Vec::len),
+        HirKind::Capture(capture) => literal_in(&capture.sub),
+        HirKind::Repetition(repetition) if repetition.min > 0 => literal_in(&repetition.sub),
+        _ => None,
+    }
+}
+
 fn refusal(pattern: &str, error: &regex::Error) -> String {
     match error {
         regex::Error::CompiledTooBig(_) => format!("the pattern {pattern:?} is too large to be looked for: ask for less repetition"),
@@ -135,6 +156,20 @@ mod tests {
         assert_eq!(lines(&pattern(r"^\w+$", true, false)), [8]);
         assert_eq!(lines(&pattern(r"two\s+three|three\s*\n", true, false)), [0; 0], "a match does not go over the end of a line");
         assert_eq!(lines(&pattern(r"[^x]+one", true, false)), [15, 28], "alone, a line may still have one");
+    }
+
+    #[test]
+    fn what_must_be_there_is_known() {
+        for (pattern, literal) in [
+            (r"took \d+ ms in vain$", Some(&b" ms in vain"[..])),
+            (r"^(?:(abcd)+)x", Some(b"abcd")),
+            (r"error|warning", None),
+            (r"(?i)error \d", None),
+            (r"(error)?x\d", None),
+            (r"\w+", None),
+        ] {
+            assert_eq!(certain(pattern).as_deref(), literal, "{pattern}");
+        }
     }
 
     #[test]

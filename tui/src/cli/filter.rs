@@ -1,4 +1,4 @@
-//! Which sessions are meant: the same words for ls, stats and cleanup.
+//! Which sessions are meant: the same words for ls, stats, search and cleanup.
 
 use std::path::PathBuf;
 

@@ -35,10 +35,9 @@ Examples:
 #[derive(Args)]
 pub struct SearchArgs {
     /// The text to look for, or with --regex a pattern
-    #[arg(allow_hyphen_values = true)]
     pattern: String,
     /// PATTERN is a regular expression
-    #[arg(long, short = 'e')]
+    #[arg(long)]
     regex: bool,
     /// Upper and lower case are the same
     #[arg(long, short)]
@@ -61,10 +60,10 @@ pub struct SearchArgs {
     /// Only what this author did: human, agent, api or daemon
     #[arg(long, value_parser = author)]
     author: Option<Author>,
-    /// Lines around each hit
+    /// Lines around each hit (20 at most)
     #[arg(long, short = 'C', value_name = "N", default_value_t = 0)]
     context: u32,
-    /// At most this many hits
+    /// At most this many hits (10000 at most)
     #[arg(long, value_name = "N", default_value_t = shared::search::DEFAULT_LIMIT)]
     limit: u32,
     /// One JSON object a line, as they are found

@@ -178,7 +178,8 @@ impl Sink for Html {
         };
         // nothing in it can end the script it stands in
         let json = serde_json::to_string(&data)?.replace('<', "\\u003c").replace('\u{2028}', "\\u2028").replace('\u{2029}', "\\u2029");
-        let last: String = (0..self.screen.size().rows).map(|row| format!("<div>{}</div>", row_html(&self.screen, row))).collect();
+        let rows: Vec<String> = (0..self.screen.size().rows).map(|row| row_html(&self.screen, row)).collect();
+        let last = format!("<div>{}</div>", rows.join("</div><div>"));
         for (n, part) in PAGE.split("@@").enumerate() {
             // the template's own text and its places take turns
             match (n % 2, part) {

@@ -1,0 +1,220 @@
+//! Seeking is exact: the screen of any moment is the one that was live there, whichever way one gets to it.
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD as BASE64;
+use proptest::prelude::*;
+use proptest::test_runner::{Config, RngSeed, TestRunner};
+use serde_json::{Value, json};
+use shared::screen::{Keyframe, Screen, Size};
+
+use crate::support::wire::Wire;
+use crate::support::{Root, Term, wait_until};
+
+/// Everything that is to be seen, in a form that can be compared.
+#[derive(Clone, Debug, PartialEq)]
+struct Look {
+    size: Size,
+    cursor: (u16, u16, bool),
+    alternate: bool,
+    title: String,
+    rows: Vec<String>,
+}
+
+fn look(screen: &Screen) -> Look {
+    let (size, cursor) = (screen.size(), screen.cursor());
+    Look {
+        size,
+        cursor: (cursor.row, cursor.col, cursor.visible),
+        alternate: screen.is_alternate(),
+        title: screen.title().to_owned(),
+        rows: (0..size.rows).map(|row| String::from_utf8_lossy(&screen.row_ansi(row)).into_owned()).collect(),
+    }
+}
+
+struct Machine {
+    wire: Wire,
+    runtime: String,
+    next: u64,
+}
+
+impl Machine {
+    fn new(root: &Root, name: &str) -> Self {
+        let runtime = root.runtime(name)["id"].as_str().expect("an id").to_owned();
+        Self { wire: Wire::greeted(&root.socket()), runtime, next: 0 }
+    }
+
+    #[track_caller]
+    fn ask(&mut self, mut request: Value) -> Value {
+        self.next += 1;
+        request["runtime"] = json!(self.runtime);
+        let answer = self.wire.call(self.next, request);
+        assert!(answer["failure"].is_null(), "{answer}");
+        answer["ok"].clone()
+    }
+
+    /// Where a seek ends, and what is to be seen there.
+    #[track_caller]
+    fn seek(&mut self, to: Value) -> (u64, Look) {
+        let mut request = to;
+        request["request"] = json!("seek");
+        let moment = self.ask(request);
+        let bytes = BASE64.decode(moment["keyframe"].as_str().expect("a keyframe")).expect("base64");
+        let keyframe = Keyframe::from_bytes(&bytes).expect("a keyframe");
+        (moment["at"]["offset"].as_u64().expect("an offset"), look(&Screen::restore(&keyframe)))
+    }
+
+    /// All that was recorded: where each record ends, its time, and what is to be seen then. Played from the very beginning, byte
+    /// by byte, without any keyframe.
+    fn played(&mut self, size: Size) -> Vec<(u64, u64, Look)> {
+        let mut screen = Screen::new(size);
+        screen.set_skipping(false);
+        let (mut from, mut moments) = (0, Vec::new());
+        loop {
+            let answer = self.ask(json!({"request": "records", "from": from, "most": 100_000}));
+            for record in answer["records"].as_array().expect("records") {
+                match record["what"].as_str().expect("a kind") {
+                    "output" => screen.feed(&BASE64.decode(record["base64"].as_str().expect("bytes")).expect("base64"), &mut Vec::new()),
+                    "resize" => screen.resize(serde_json::from_value(record["size"].clone()).expect("a size")),
+                    _ => {}
+                }
+                from = record["end"].as_u64().expect("an end");
+                moments.push((from, record["time"].as_u64().expect("a time"), look(&screen)));
+            }
+            if answer["at_end"] == true {
+                return moments;
+            }
+        }
+    }
+}
+
+/// Prints files in pieces that cut everything anywhere.
+const CUT: &str = r#"
+import os, random, sys, time
+random.seed(5)
+for name in sys.argv[1:]:
+    data = open(name, "rb").read()
+    while data:
+        n = random.choice((1, 2, 3, 7, 40, 200, 900))
+        os.write(1, data[:n])
+        data = data[n:]
+        time.sleep(0.0003)
+    os.write(1, b"\x1b[?1049l\x1b[0m\x1b[r\r\n")
+os.write(1, b"\r\nALL-PRINTED")
+time.sleep(1000)
+"#;
+
+fn programs() -> Vec<String> {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data");
+    let mut files: Vec<String> = std::fs::read_dir(folder)
+        .expect("recordings of real programs")
+        .filter_map(|entry| entry.expect("an entry").path().to_str().map(str::to_owned))
+        .filter(|path| path.ends_with(".80x24.raw"))
+        .collect();
+    files.sort();
+    assert!(files.len() > 8, "vim, htop, less, colours, unicode and others");
+    files
+}
+
+#[test]
+fn every_moment_of_real_programs_is_the_screen_that_was_live_there() {
+    let root = Root::new();
+    let files = programs();
+    let mut argv = vec!["sh", "-c", "stty raw -echo; exec python3 -c \"$0\" \"$@\"", CUT];
+    argv.extend(files.iter().map(String::as_str));
+    root.start("mixed", &argv);
+    let term = Term::open(&root, 80, 24, &["attach", "mixed"]);
+    let mut widths = [100, 60, 80, 132, 80].into_iter();
+    while !root.screen("mixed").contains("ALL-PRINTED") {
+        if let Some(cols) = widths.next() {
+            term.resize(cols, 24);
+        }
+    }
+    drop(term);
+    let mut machine = Machine::new(&root, "mixed");
+    let moments = machine.played(Size { cols: 80, rows: 24 });
+    assert!(moments.len() > 120, "{} records", moments.len());
+    assert!(moments.iter().any(|(_, _, look)| look.alternate) && moments.iter().any(|(_, _, look)| look.size.cols != 80));
+    // by offset, anywhere, in any order: forwards, backwards, inside of a record
+    let mut runner = TestRunner::new(Config { cases: 250, rng_seed: RngSeed::Fixed(9), failure_persistence: None, ..Config::default() });
+    let last = moments.last().expect("moments").0;
+    let machine = std::cell::RefCell::new(machine);
+    runner
+        .run(&(0..=last), |offset| {
+            let (at, seen) = machine.borrow_mut().seek(json!({"to": "offset", "offset": offset}));
+            let expected = moments.iter().rev().find(|(end, _, _)| *end <= offset);
+            if let Some((end, _, expected)) = expected {
+                prop_assert_eq!(at, *end, "sought {}", offset);
+                prop_assert_eq!(&seen, expected, "at {}", offset);
+            }
+            Ok(())
+        })
+        .expect("all equal");
+    let mut machine = machine.into_inner();
+    for (_, time, _) in moments.iter().step_by(41) {
+        let expected = moments.iter().rev().find(|(_, at, _)| at <= time).expect("itself");
+        assert_eq!(machine.seek(json!({"to": "time", "time": time})), (expected.0, expected.2.clone()), "at {time} µs");
+    }
+    steps(&mut machine, &moments);
+    // the same after kill -9 of the daemon, by another one
+    root.kill_daemon();
+    root.run(&["ls"]).ok();
+    let mut machine = Machine::new(&root, "mixed");
+    for (end, _, expected) in moments.iter().step_by(97) {
+        assert_eq!(machine.seek(json!({"to": "offset", "offset": end})).1, *expected);
+    }
+}
+
+/// A step goes to the nearest record after which something else is to be seen, and back again.
+#[track_caller]
+fn steps(machine: &mut Machine, moments: &[(u64, u64, Look)]) {
+    let visible = |look: &Look| (look.size, look.cursor, look.rows.clone());
+    let mut at = moments.len() / 3;
+    for _ in 0..25 {
+        let here = &moments[at];
+        let next = moments[at + 1..].iter().position(|moment| visible(&moment.2) != visible(&here.2)).map(|n| at + 1 + n).expect("more");
+        let (end, seen) = machine.seek(json!({"to": "next_change", "from": here.0}));
+        assert_eq!((end, &seen), (moments[next].0, &moments[next].2));
+        let before = moments[..next].iter().rposition(|moment| visible(&moment.2) != visible(&moments[next].2)).expect("less");
+        let (end, seen) = machine.seek(json!({"to": "previous_change", "from": moments[next].0}));
+        assert_eq!((end, &seen), (moments[before].0, &moments[before].2));
+        at = next;
+    }
+}
+
+#[test]
+fn packed_segments_seek_and_search_like_plain_ones() {
+    let root = Root::new();
+    // 40 MB: two segments are closed while it goes on
+    let script = "i=0; while [ $i -lt 40 ]; do i=$((i+1)); printf 'chapter %s \\033[3%smcoloured\\033[0m begins\\r\\n' $i $((i%8)); \
+                  yes \"$i: 0123456789 the quick brown fox jumps over the lazy dog\" | head -c 1000000; done; echo; echo WRITTEN; exec sleep 1000";
+    root.start_script("long", script);
+    root.run(&["wait", "long", "--for", "text=WRITTEN", "--timeout", "60s"]).ok();
+    let dir = root.recording("long");
+    let count = |kind: &str| {
+        let names =
+            std::fs::read_dir(&dir).expect("a folder").filter_map(|entry| entry.expect("an entry").path().to_str().map(str::to_owned));
+        names.filter(|name| name.ends_with(kind)).count()
+    };
+    wait_until("two segments to be packed", || count(".recz") == 2);
+    assert_eq!((count(".rec"), count(".index")), (1, 2));
+    let mut machine = Machine::new(&root, "long");
+    let outline = machine.ask(json!({"request": "replay", "name": "long"}));
+    let end = outline["end"]["offset"].as_u64().expect("an end");
+    assert!(end > 40_000_000);
+    for part in [1, 9, 3, 7, 2, 8, 5] {
+        let target = end * part / 10;
+        let (at, seen) = machine.seek(json!({"to": "offset", "offset": target}));
+        assert!(at <= target && target - at < 100_000, "{at} of {target}");
+        // each line begins with the number of its chapter
+        let chapter = seen.rows.iter().rev().find_map(|row| row.split_once(':')?.0.parse::<u64>().ok()).expect("a line");
+        assert!(chapter.abs_diff(target * 40 / end) <= 2, "chapter {chapter} at {part}/10");
+    }
+    let found = root.run(&["search", "chapter 7 coloured begins", "--json"]).ok();
+    let hit: Value = serde_json::from_str(found.lines().next().expect("a hit")).expect("JSON");
+    let (_, seen) = machine.seek(json!({"to": "offset", "offset": hit["offset"]}));
+    assert!(seen.rows.iter().any(|row| row.contains("chapter 7")), "the hit is on the screen: {:?}", seen.rows);
+    // the program is undisturbed, and so is what it says next
+    assert!(root.screen("long").contains("WRITTEN"));
+    let disk = root.json(&["stats", "--disk", "--json"]);
+    assert!(disk["total"]["packed"].as_u64().expect("packed") < 8_000_000, "{disk}");
+}
