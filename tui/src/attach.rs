@@ -47,7 +47,7 @@ pub async fn attach(paths: &Paths, mut client: Client, wish: &Wish) -> Result<Le
     }
     let tty = Tty::raw().map_err(broken)?;
     let keys = PrefixKeys::new(wish.prefix);
-    let mut session = Session { tty, keys, waiting: Vec::new(), name: wish.name.clone(), id: None, was_watching: false };
+    let mut session = Session { tty, keys, waiting: Vec::new(), name: wish.name.clone(), id: None, typed: Vec::new(), was_watching: false };
     let mut crashes = Crashes::default();
     loop {
         client = match session.follow(&mut client, wish).await {
@@ -94,6 +94,8 @@ struct Session {
     name: String,
     /// Known once it was shown; what it is called may change.
     id: Option<SessionId>,
+    /// For the program, as soon as we are attached.
+    typed: Vec<u8>,
     /// Somebody else had control when we last heard: coming back after a crash does not change that.
     was_watching: bool,
 }
@@ -101,21 +103,22 @@ struct Session {
 impl Session {
     /// Gives the terminal to the look back, and takes it again; `None` if the window is gone.
     async fn look_back(self, paths: &Paths, wish: &Wish) -> Result<Option<Self>, Failure> {
-        let Self { tty, keys: _, mut waiting, name, id, was_watching } = self;
+        let Self { tty, mut waiting, name, id, was_watching, .. } = self;
+        let mut typed = Vec::new();
         // the program's modes and its alternate screen go, as when leaving
         drop(tty);
         waiting.clear();
         let shown = id.map_or_else(|| name.clone(), |id| id.to_string());
         let of = Of { name: shown, language: wish.language, runtime: None };
         match replay::look_back(paths, of).await {
-            Ok(replay::Left::ByKey) => {}
+            Ok(replay::Left::ByKey { typed: behind }) => typed = behind,
             Ok(replay::Left::Gone) => return Ok(None),
             // nothing of it is recorded: there is nothing to look back at
             Err(failure) if failure.code == Code::Status => {}
             Err(failure) => return Err(failure),
         }
         let tty = Tty::raw().map_err(broken)?;
-        Ok(Some(Self { tty, keys: PrefixKeys::new(wish.prefix), waiting, name, id, was_watching }))
+        Ok(Some(Self { tty, keys: PrefixKeys::new(wish.prefix), waiting, name, id, typed, was_watching }))
     }
 
     async fn follow(&mut self, client: &mut Client, wish: &Wish) -> Result<End, Trouble> {
@@ -192,6 +195,10 @@ impl Session {
                             self.name = attached.name;
                             self.id = Some(attached.session);
                             reads_keys = !attached.direct;
+                            let typed = std::mem::take(&mut self.typed);
+                            if !typed.is_empty() {
+                                client.input(&typed).await.map_err(Trouble::Daemon)?;
+                            }
                         }
                         Err(failure) => return Ok(End::Refused(failure)),
                     },

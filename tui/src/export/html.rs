@@ -315,8 +315,8 @@ mod tests {
             is_live: false,
             points: Vec::new(),
             marks: Vec::new(),
-            marks_left_off: 0,
             grain: 1_000_000,
+            marks_left_off: 0,
         };
         let mut html = Html::new(&outline, Size { cols: 20, rows: 3 });
         let mut out = Vec::new();

@@ -1094,7 +1094,10 @@ pub mod tests {
         assert_eq!(effects, [find(*turn, true)]);
         let effects = player.update(Event::Found(*turn, Some(800)));
         assert!(matches!(effects[..], [Effect::Seek(_, Seek::Offset { offset: 800 })]), "{effects:?}");
-        assert!(matches!(press(&mut player, KeyCode::Char('N'))[..], [Effect::Find { forward: false, .. }]));
+        assert_eq!(press(&mut player, KeyCode::Char('N')), [], "it goes on from where the match leads");
+        let Effect::Seek(turn, _) = effects[0] else { panic!("{effects:?}") };
+        let effects = player.update(Event::Moment(turn, moment("Error", Position { offset: 800, time: 80 * S }, SIZE)));
+        assert!(matches!(effects[..], [Effect::Find { forward: false, from: 800, .. }]), "{effects:?}");
         assert_eq!(press(&mut player, KeyCode::Char('q')), [Effect::Leave]);
     }
 

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::io::Write;
 use std::time::{Duration, Instant};
 
-use crossterm::event::{Event as TerminalEvent, EventStream};
+use crossterm::event::{Event as TerminalEvent, EventStream, KeyCode, KeyModifiers};
 use futures_util::StreamExt;
 use jiff::tz::TimeZone;
 use ratatui::layout::Rect;
@@ -61,7 +61,8 @@ impl Component for Player {
 /// Why it is over.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Left {
-    ByKey,
+    /// What was typed behind that key is for whatever comes next.
+    ByKey { typed: Vec<u8> },
     /// The window is gone, or somebody ended us.
     Gone,
 }
@@ -149,7 +150,10 @@ async fn show(
         let mut is_lost = false;
         for effect in std::mem::take(&mut effects) {
             let (request, what) = match effect {
-                Effect::Leave => return Ok(Left::ByKey),
+                Effect::Leave => {
+                    drop(keys);
+                    return Ok(Left::ByKey { typed: typed_behind() });
+                }
                 Effect::Find { turn, pattern: text, ignore_case, from, forward } => {
                     let pattern = Pattern { text, regex: false, ignore_case };
                     (Request::Find { runtime, pattern, from, forward }, Asked::Find(turn))
@@ -215,6 +219,25 @@ async fn show(
             effects.extend(component.update(Event::Time(began.elapsed())));
         }
     }
+}
+
+/// Keys that have been read with the last one, as a terminal sends them; those that have no such form are few, and lost.
+fn typed_behind() -> Vec<u8> {
+    let mut typed = Vec::new();
+    while crossterm::event::poll(Duration::ZERO).unwrap_or(false) {
+        let Ok(event) = crossterm::event::read() else { break };
+        if let TerminalEvent::Key(key) = event {
+            match key.code {
+                KeyCode::Char(c) if key.modifiers.contains(KeyModifiers::CONTROL) && c.is_ascii_alphabetic() => typed.push(c as u8 & 0x1f),
+                KeyCode::Char(c) => typed.extend_from_slice(c.encode_utf8(&mut [0; 4]).as_bytes()),
+                KeyCode::Enter => typed.push(b'\r'),
+                KeyCode::Tab => typed.push(b'\t'),
+                KeyCode::Backspace => typed.push(0x7f),
+                _ => {}
+            }
+        }
+    }
+    typed
 }
 
 fn understood(what: Asked, answer: Answer) -> Event {
