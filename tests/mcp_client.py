@@ -71,7 +71,7 @@ async def terminals(client, mode: str) -> None:
     import anyio
 
     tools = (await client.list_tools()).tools
-    assert len(tools) == 14, [tool.name for tool in tools]
+    assert len(tools) == 15, [tool.name for tool in tools]
     assert [tool.name for tool in tools if tool.annotations.read_only_hint] == ["session_list", "terminal_screen", "terminal_wait"]
 
     # a task, from its start to its end
