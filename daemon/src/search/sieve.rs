@@ -33,6 +33,8 @@ pub struct Pass<'s> {
     raw: &'s [u8],
     /// The next BS behind what has been passed over.
     taken_back: Cell<Option<usize>>,
+    /// The number of the piece that was looked at last, and whether it is plain.
+    plain: Cell<Option<(usize, bool)>>,
 }
 
 impl Sieve {
@@ -58,7 +60,7 @@ impl Sieve {
     }
 
     pub fn pass<'s>(&'s self, raw: &'s [u8]) -> Pass<'s> {
-        Pass { sieve: self, raw, taken_back: Cell::new(memchr(BS, raw)) }
+        Pass { sieve: self, raw, taken_back: Cell::new(memchr(BS, raw)), plain: Cell::new(None) }
     }
 
     fn is_same(&self, raw: u8, wanted: u8) -> bool {
@@ -124,7 +126,7 @@ impl Pass<'_> {
         let until = taken_back.unwrap_or(until);
         let mut from = from;
         while from < until {
-            let end = until.min(from + PIECE);
+            let end = until.min((from / PIECE + 1) * PIECE);
             if let Some(found) = self.next_in_piece(from, end) {
                 return Some(found);
             }
@@ -134,12 +136,10 @@ impl Pass<'_> {
     }
 
     fn next_in_piece(&self, from: usize, until: usize) -> Option<usize> {
-        let length = self.sieve.needle.len();
-        // no control in it, nor so near that a match could reach both: then a match is the literal as it is
-        let far = self.raw.len().min(until + length);
-        if !self.sieve.fold && !has_control(&self.raw[from.saturating_sub(length)..far]) {
-            // one that began before is not passed over either
-            let begin = (from + 1).saturating_sub(length);
+        if !self.sieve.fold && self.is_plain(from / PIECE) {
+            // a match is the literal as it is; one that began before is not passed over either
+            let length = self.sieve.needle.len();
+            let (begin, far) = ((from + 1).saturating_sub(length), self.raw.len().min(until + length));
             return self.sieve.whole.find(&self.raw[begin..far]).map(|at| from.max(begin + at)).filter(|at| *at < until);
         }
         let anchor = self.sieve.needle[self.sieve.anchor];
@@ -156,6 +156,20 @@ impl Pass<'_> {
             at += 1;
         }
         None
+    }
+
+    /// Whether no control is in this piece, nor so near that a match could reach both. Remembered: there may be many matches in it.
+    fn is_plain(&self, number: usize) -> bool {
+        if let Some((known, is_plain)) = self.plain.get()
+            && known == number
+        {
+            return is_plain;
+        }
+        let length = self.sieve.needle.len();
+        let (begin, end) = ((number * PIECE).saturating_sub(length), self.raw.len().min((number + 1) * PIECE + length));
+        let is_plain = !has_control(&self.raw[begin..end]);
+        self.plain.set(Some((number, is_plain)));
+        is_plain
     }
 
     fn next_taken_back(&self, from: usize, until: usize) -> Option<usize> {
