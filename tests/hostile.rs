@@ -53,7 +53,9 @@ fn arsenal() -> Vec<(&'static str, Vec<u8>)> {
 /// What may be in the bytes that reach a terminal: text, line ends, colours, and what ratatui needs to draw. Gives what may not.
 fn trespass(bytes: &[u8]) -> Option<String> {
     let text = String::from_utf8_lossy(bytes).into_owned();
-    if let Some(bad) = text.chars().find(|c| ('\u{80}'..='\u{9f}').contains(c) || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')) {
+    if let Some(bad) =
+        text.chars().find(|c| ('\u{80}'..='\u{9f}').contains(c) || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}'))
+    {
         return Some(format!("{bad:?}"));
     }
     let mut rest = text.as_str();
@@ -83,7 +85,10 @@ fn recorded(root: &Root) {
     let mut script = String::from("import os, time\n");
     for (what, bytes) in arsenal() {
         let list: Vec<String> = bytes.iter().map(u8::to_string).collect();
-        script += &format!("os.write(1, bytes([{}]) + b'\\x18\\x1b[0m\\x1b(B\\x0f\\x1b[r\\x1b[?6l\\x1b[?1049l\\r\\nneedle {what}\\r\\n'); time.sleep(0.002)\n", list.join(","));
+        script += &format!(
+            "os.write(1, bytes([{}]) + b'\\x18\\x1b[0m\\x1b(B\\x0f\\x1b[r\\x1b[?6l\\x1b[?1049l\\r\\nneedle {what}\\r\\n'); time.sleep(0.002)\n",
+            list.join(",")
+        );
     }
     std::fs::write(&file, script).expect("writes");
     root.start("hostile", &["python3", file.to_str().expect("a path")]);
@@ -123,7 +128,9 @@ fn promise_12_nor_when_it_is_looked_back_at_while_it_lives() {
     term.wait_for_text("all-42");
     let before = term.bytes().len();
     term.send(b"\x02[");
-    term.wait_for("the way back", |screen| (0..30).any(|row| screen.row_text(row).contains("q leave") || screen.row_text(row).contains('[')));
+    term.wait_for("the way back", |screen| {
+        (0..30).any(|row| screen.row_text(row).contains("q leave") || screen.row_text(row).contains('['))
+    });
     for key in [&b"k"[..], b"\x15", b"g", b"G"] {
         term.send(key);
     }
@@ -202,7 +209,10 @@ fn promise_12_nor_when_it_is_searched_listed_exported_or_told() {
     assert_eq!(term.wait_exit(), 0);
     assert_eq!(trespass(&term.bytes()), None, "the dashboard");
     wait_until("the log to be written", || root.join("state").exists());
-    let log = std::fs::read_dir(root.join("state")).expect("a folder").filter_map(Result::ok).find(|entry| entry.file_name().to_string_lossy().ends_with(".log"));
+    let log = std::fs::read_dir(root.join("state"))
+        .expect("a folder")
+        .filter_map(Result::ok)
+        .find(|entry| entry.file_name().to_string_lossy().ends_with(".log"));
     if let Some(log) = log {
         let text = std::fs::read(log.path()).expect("the log");
         assert_eq!(trespass(&text), None, "the log");
