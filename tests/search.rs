@@ -264,7 +264,7 @@ fn hits_are_written_for_people_and_for_programs() {
         (&["search", "--regex", "(a{1000}){1000}"], "too large"),
         (&["search", ""], "nothing to look for"),
         (&["search", "two\nlines"], "line break"),
-        (&["search", "x", "--kind", "screen"], "output, code, event or task"),
+        (&["search", "x", "--kind", "screen"], "output, code, command, event or task"),
         (&["search", "x", "--author", "god"], "human, agent, api or daemon"),
         (&["search", "x", "--after", "soon"], "is not a time"),
         (&["search", "x", "--limit", "0"], "1 or more"),
@@ -384,4 +384,20 @@ fn agents_search_too() {
     assert!(text.starts_with("0 hits in 0 sessions"), "{text}");
     assert!(mcp.refused("search", json!({"pattern": "(", "regex": true}), "usage").contains("no regular expression"));
     mcp.refused("search", json!({"pattern": "x", "session": "nobody"}), "not_found");
+}
+
+#[test]
+fn commands_of_shells_that_mark_them_are_found_with_their_ends() {
+    let root = Root::new();
+    let script = r"for c in 'make test' 'make clean' 'ls -l'; do printf '\033]133;A\007$ \033]133;B\007%s\r\n\033]133;C\007' \"$c\"; echo makes noise; \
+        printf '\033]133;D;%s\007' ${#c}; done; exec sleep 1000";
+    root.start_script("shell", script);
+    root.wait_screen("shell", "ls -l");
+    root.run(&["wait", "shell", "--for", "quiet", "--timeout", "20s"]).ok();
+    let found = lines(&root, &["make", "--kind", "command"]);
+    assert_eq!(found, ["make clean", "make test"], "newest first");
+    assert_eq!(lines(&root, &["make", "--kind", "command", "--exit-code", "9"]), ["make test"]);
+    let hit = &hits(&root, &["make test", "--kind", "command"])[0];
+    assert_eq!((&hit["kind"], &hit["exit_code"]), (&serde_json::json!("command"), &serde_json::json!(9)));
+    assert!(hit["offset"].is_u64(), "{hit}");
 }

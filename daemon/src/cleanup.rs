@@ -87,8 +87,7 @@ fn take_away(dirs: &[PathBuf], is_dry: bool) -> Taken {
     for dir in dirs {
         let bytes = recording::disk_bytes(dir);
         if !is_dry
-            && let Err(error) = std::fs::remove_dir_all(dir)
-            && error.kind() != std::io::ErrorKind::NotFound
+            && let Err(error) = recording::remove(dir)
         {
             taken.errors.push(format!("{}: {error}", dir.display()));
             taken.kept.push(dir.clone());

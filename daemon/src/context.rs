@@ -29,6 +29,7 @@ pub struct World {
     pub queue: Queue,
     pub upkeep: Upkeep,
     pub searches: Turns,
+    pub replays: Turns,
     pub clock: Clock,
     pub post: Post,
     pub log: Log,

@@ -1,7 +1,8 @@
 //! A holder owns one program with its PTY and appends what it says to the recording. It outlives the daemon.
-//! `process`, `recorder`, `peer`, `pty`, `driver`, `limit` and `wire` run inside the holder; `spawn` and `link` are the daemon's side.
+//! `process`, `recorder`, `peer`, `pty`, `driver`, `echo`, `limit` and `wire` run inside the holder; `spawn` and `link` are the daemon's side.
 
 mod driver;
+mod echo;
 mod limit;
 pub mod link;
 mod peer;

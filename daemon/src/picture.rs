@@ -11,7 +11,7 @@ use shared::screen::{Keyframe, Screen, ScrolledLine, Size};
 use shared::transcript::{Ending, Transcript};
 
 use crate::language;
-use crate::recording::{self, ReadError, Reader, Record};
+use crate::recording::{self, ReadError, Reader, Record, SegmentHeader};
 
 /// Fed in one go: more lets more of a flood be skipped, less keeps other sessions quick.
 const SLICE: std::ops::RangeInclusive<usize> = (8 << 10)..=(256 << 10);
@@ -132,7 +132,8 @@ impl Picture {
         let mut pieces: Vec<Piece> = Vec::new();
         let outcome = self.reader.read(until, self.slice, |_, time, record| {
             self.time = time;
-            if let Record::Resize(size) = record {
+            if let Record::Resize(size) | Record::Header(SegmentHeader { size, .. }) = record {
+                // a header says how large the screen is there: what was before may be gone
                 pieces.push(Piece::Resize(size));
             } else {
                 if !matches!(pieces.last(), Some(Piece::Output(_))) {
@@ -169,6 +170,7 @@ impl Picture {
                     self.ahead -= fed;
                     self.screen().feed(&bytes[fed..], &mut Vec::new());
                 }
+                Piece::Resize(size) if size.clamped() == self.screen().size() => {}
                 Piece::Resize(size) => self.screen().resize(size),
             }
         }

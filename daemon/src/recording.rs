@@ -279,6 +279,19 @@ pub fn open_end(dir: &Path) -> Option<Offset> {
     Some(last + std::fs::metadata(segment_path(dir, last)).ok()?.len())
 }
 
+/// Takes a whole recording away; one that is not there is no error.
+pub fn remove(dir: &Path) -> std::io::Result<()> {
+    let mut tries = 0;
+    loop {
+        match std::fs::remove_dir_all(dir) {
+            // a keyframe was stored meanwhile
+            Err(error) if error.kind() == std::io::ErrorKind::DirectoryNotEmpty && tries < 5 => tries += 1,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
+            other => return other,
+        }
+    }
+}
+
 /// What a segment takes on disk, without what belongs to it.
 pub fn segment_bytes(dir: &Path, start: Offset) -> u64 {
     let length = |path: PathBuf| std::fs::metadata(path).map(|meta| meta.len());

@@ -15,6 +15,7 @@ use shared::transcript::Transcript;
 
 use crate::picture::{Picture, draw};
 use crate::recording::{self, ReadError, Reader, Record};
+use crate::search::Gone;
 
 /// How far the next change is looked for: further on it counts as found there.
 const MAX_AHEAD: u64 = 8 << 20;
@@ -23,13 +24,15 @@ const MAX_AHEAD: u64 = 8 << 20;
 const LOOK_BACK: usize = 48;
 
 /// A recording that is being looked at.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Replay {
     pub dir: PathBuf,
     /// Of the screen before anything is known of it.
     pub size: Size,
     /// Where it ends now.
     pub until: Offset,
+    /// Whoever wanted it may have left.
+    pub gone: Gone,
 }
 
 impl Replay {
@@ -47,7 +50,7 @@ impl Replay {
         let target = offset.min(self.until);
         let mut picture = Picture::open(&self.dir, self.size, target);
         picture.store_often();
-        while picture.step(target) {}
+        while !self.gone.is_true() && picture.step(target) {}
         picture
     }
 
@@ -60,7 +63,7 @@ impl Replay {
         let mut picture = self.picture(from);
         let look = look_of(picture.screen());
         let start = picture.offset();
-        while picture.frame(self.until) && look_of(picture.screen()) == look && picture.offset() - start < MAX_AHEAD {}
+        while !self.gone.is_true() && picture.frame(self.until) && look_of(picture.screen()) == look && picture.offset() - start < MAX_AHEAD {}
         (picture.position(), picture.screen().keyframe())
     }
 
@@ -82,6 +85,7 @@ impl Replay {
                 }
             }
             match found {
+                _ if self.gone.is_true() => return self.moment(first),
                 Some(found) => return found,
                 None if start <= first => return self.moment(first),
                 None => (end, back) = (start, back * 4),

@@ -147,6 +147,7 @@ async fn open_world(
         queue: Queue::default(),
         upkeep: Upkeep::default(),
         searches: crate::search::Turns::default(),
+        replays: crate::search::Turns::default(),
         clock,
         log,
         local_lease,

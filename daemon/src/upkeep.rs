@@ -2,11 +2,11 @@
 //! and the limits on what is kept. One piece of work at a time, in a thread that gives way to everything else.
 
 use std::collections::{BTreeSet, HashSet};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use shared::id::RuntimeId;
+use shared::id::{Offset, RuntimeId};
 use shared::screen::Size;
 use tokio::sync::{Notify, oneshot};
 
@@ -25,6 +25,10 @@ const WORTH_INDEXING: u64 = 1 << 20;
 pub struct Upkeep {
     due: Mutex<BTreeSet<RuntimeId>>,
     changed: Notify,
+    /// What this daemon itself is taking in.
+    imports: Mutex<HashSet<RuntimeId>>,
+    /// Held while files of a recording are written.
+    quiet: tokio::sync::Mutex<()>,
 }
 
 impl Upkeep {
@@ -32,6 +36,20 @@ impl Upkeep {
     pub fn look_at(&self, runtime: RuntimeId) {
         self.due.lock().unwrap_or_else(PoisonError::into_inner).insert(runtime);
         self.changed.notify_one();
+    }
+
+    /// This folder is not one that was left unfinished.
+    pub fn is_importing(&self, runtime: RuntimeId) {
+        self.imports.lock().unwrap_or_else(PoisonError::into_inner).insert(runtime);
+    }
+
+    fn is_ours(&self, runtime: RuntimeId) -> bool {
+        self.imports.lock().unwrap_or_else(PoisonError::into_inner).contains(&runtime)
+    }
+
+    /// As long as this is held, nothing is written beside any recording.
+    pub async fn quiet(&self) -> tokio::sync::MutexGuard<'_, ()> {
+        self.quiet.lock().await
     }
 
     fn next(&self) -> Option<RuntimeId> {
@@ -44,7 +62,7 @@ pub async fn run(context: Context) {
     let folder = context.paths.recordings();
     for runtime in low(move || recording::folders(&folder)).await.unwrap_or_default() {
         let mark = context.paths.recording(runtime).join(recording::UNFINISHED);
-        if mark.exists() {
+        if mark.exists() && !context.upkeep.is_ours(runtime) {
             match context.store.recorded(runtime).await {
                 Ok(Some(_)) => drop(std::fs::remove_file(mark)),
                 // an import that a daemon before this one did not end
@@ -80,37 +98,52 @@ async fn tend(context: &Context, runtime: RuntimeId) {
     // what the database does not know is nobody's to touch; what cannot be asked now is asked next time
     let Ok(Some(recorded)) = context.store.recorded(runtime).await else { return };
     let dir = context.paths.recording(runtime);
-    let packs = context.config.recording.compress;
     let Recorded { launch, is_live, name, .. } = recorded;
-    let outcome = low(move || -> std::io::Result<()> {
-        let starts = recording::segments(&dir)?;
-        for (n, start) in starts.iter().enumerate() {
-            let next = starts.get(n + 1).copied();
-            if next.is_none() && is_live {
-                index_open(&dir, launch.size);
-                break;
+    let starts = recording::segments(&dir).unwrap_or_default();
+    for (n, start) in starts.iter().enumerate() {
+        let part = Part { dir: dir.clone(), size: launch.size, start: *start, next: starts.get(n + 1).copied(), is_live };
+        let packs = context.config.recording.compress;
+        // segment by segment: whoever wants one to be gone does not wait for all of them
+        let _quiet = context.upkeep.quiet().await;
+        match low(move || part.tend(packs)).await {
+            Some(Err(error)) if error.kind() != std::io::ErrorKind::NotFound => {
+                context.log.warn(&format!("session {name}: its recording could not be packed: {error}"));
+                return;
             }
-            let is_worth_it = next.is_some() || recording::segment_bytes(&dir, *start) >= WORTH_INDEXING;
-            if is_worth_it && !recording::has_index(&dir, *start) {
-                let end = next.unwrap_or(u64::MAX);
-                let mut picture = Picture::open(&dir, launch.size, *start);
-                picture.store_often();
-                while picture.step(end) {}
-                picture.store();
-                recording::store_index(&dir, *start, end)?;
-            }
-            if packs {
-                recording::pack(&dir, *start)?;
-            }
+            _ => {}
+        }
+    }
+}
+
+/// One segment that is looked after.
+struct Part {
+    dir: PathBuf,
+    size: Size,
+    start: Offset,
+    next: Option<Offset>,
+    is_live: bool,
+}
+
+impl Part {
+    fn tend(&self, packs: bool) -> std::io::Result<()> {
+        let (dir, start) = (&self.dir, self.start);
+        if self.next.is_none() && self.is_live {
+            index_open(dir, self.size);
+            return Ok(());
+        }
+        let is_worth_it = self.next.is_some() || recording::segment_bytes(dir, start) >= WORTH_INDEXING;
+        if is_worth_it && !recording::has_index(dir, start) {
+            let end = self.next.unwrap_or(Offset::MAX);
+            let mut picture = Picture::open(dir, self.size, start);
+            picture.store_often();
+            while picture.step(end) {}
+            picture.store();
+            recording::store_index(dir, start, end)?;
+        }
+        if packs {
+            recording::pack(dir, start)?;
         }
         Ok(())
-    })
-    .await;
-    match outcome {
-        Some(Err(error)) if error.kind() != std::io::ErrorKind::NotFound => {
-            context.log.warn(&format!("session {name}: its recording could not be packed: {error}"));
-        }
-        _ => {}
     }
 }
 

@@ -31,18 +31,25 @@ pub enum Kind {
     Output,
     /// The code of a call to an interpreter.
     Code,
+    /// A command of a shell that marks them. What it looked like when it was typed is output too, so these are looked at
+    /// only when they are asked for.
+    Command,
     Event,
     /// What a session is for, its name, and what came of it.
     Task,
 }
 
 impl Kind {
-    pub const ALL: [Self; 4] = [Self::Output, Self::Code, Self::Event, Self::Task];
+    pub const ALL: [Self; 5] = [Self::Output, Self::Code, Self::Command, Self::Event, Self::Task];
+
+    /// What is looked at when nothing is said.
+    pub const USUAL: [Self; 4] = [Self::Output, Self::Code, Self::Event, Self::Task];
 
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Output => "output",
             Self::Code => "code",
+            Self::Command => "command",
             Self::Event => "event",
             Self::Task => "task",
         }
@@ -100,7 +107,7 @@ pub struct SearchQuery {
     /// Of what happened since then, and before.
     pub after: Option<Timestamp>,
     pub before: Option<Timestamp>,
-    /// Only these; none: all.
+    /// Only these; none: the usual ones.
     pub kinds: Vec<Kind>,
     /// Only calls and programs that ended with this code, and what they printed.
     pub exit_code: Option<i32>,
@@ -114,9 +121,9 @@ pub struct SearchQuery {
 impl SearchQuery {
     /// Whether this kind is to be looked at; some have nothing that a filter asks for.
     pub fn wants(&self, kind: Kind) -> bool {
-        let is_chosen = self.kinds.is_empty() || self.kinds.contains(&kind);
-        let has_exit_code = matches!(kind, Kind::Output | Kind::Code);
-        let has_author = kind != Kind::Task;
+        let is_chosen = if self.kinds.is_empty() { Kind::USUAL.contains(&kind) } else { self.kinds.contains(&kind) };
+        let has_exit_code = matches!(kind, Kind::Output | Kind::Code | Kind::Command);
+        let has_author = !matches!(kind, Kind::Task | Kind::Command);
         is_chosen && (self.exit_code.is_none() || has_exit_code) && (self.author.is_none() || has_author)
     }
 

@@ -16,7 +16,7 @@ fn main() -> ExitCode {
     }
     let cli = Cli::parse();
     // one thread: requests are short, and the long work gives way by itself
-    let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().max_blocking_threads(4).build() {
+    let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().max_blocking_threads(8).build() {
         Ok(runtime) => runtime,
         Err(error) => {
             eprintln!("cannot start: {error}");

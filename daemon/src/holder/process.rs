@@ -22,6 +22,7 @@ use shared::screen::Size;
 use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 
 use super::driver::Driver;
+use super::echo::Echo;
 use super::limit::ProcessLimit;
 use super::peer::{Peer, is_same_user};
 use super::pty::{self, Pty};
@@ -152,6 +153,8 @@ struct Holder {
     child: u32,
     exit: Option<ExitStatus>,
     recorder: Recorder,
+    /// What was typed while the terminal's echo was off.
+    echo: Echo,
     /// Covers secrets before anything is recorded or shown.
     redactor: Option<Redactor>,
     listener: UnixListener,
@@ -208,6 +211,7 @@ impl Holder {
             child,
             exit: None,
             recorder,
+            echo: Echo::default(),
             redactor,
             listener,
             signals,
@@ -344,6 +348,10 @@ impl Holder {
             }
         }
         if let Some(bytes) = buffer.get_mut(..filled).filter(|bytes| !bytes.is_empty()) {
+            let shown = self.echo.shown(bytes);
+            if !shown.is_empty() {
+                self.record(kind::INPUT, &shown);
+            }
             if let Some(redactor) = &self.redactor {
                 redactor.cover_bytes(bytes);
             }
@@ -552,17 +560,21 @@ impl Holder {
         }
     }
 
-    /// What is typed into a terminal that does not show it is a password. Programs that draw what is typed themselves (shells,
-    /// editors) turn the echo off too, but they also take every key at once instead of whole lines.
+    /// What is typed into a terminal that does not echo it is recorded only if the program shows it by itself.
     fn record_input(&mut self, bytes: &[u8]) {
         use rustix::termios::{LocalModes, tcgetattr};
         if self.recorder.keeps() != Keeps::OutputAndInput {
             return;
         }
         let Some(modes) = self.pty.as_ref().and_then(|pty| tcgetattr(&pty.master).ok()).map(|state| state.local_modes) else { return };
-        let is_hidden = modes.contains(LocalModes::ICANON) && !modes.contains(LocalModes::ECHO);
-        if !is_hidden {
+        if modes.contains(LocalModes::ECHO) {
+            self.echo.clear();
             self.record(kind::INPUT, bytes);
+        } else if modes.contains(LocalModes::ICANON) {
+            // whole lines without an echo: a password
+            self.echo.clear();
+        } else {
+            self.echo.typed(bytes);
         }
     }
 

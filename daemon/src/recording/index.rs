@@ -10,7 +10,7 @@ use shared::id::Offset;
 use shared::replay::Position;
 use shared::screen::{Event, Located, Scanner};
 
-use super::{Reader, Record, decode, encode, index_path, kind, segments};
+use super::{Reader, Record, decode, encode, index_path, is_segment, kind, segments};
 
 /// Points are at least this far apart, in bytes or in time, unless there is a pause between them.
 const POINT_BYTES: u64 = 64 << 10;
@@ -18,6 +18,10 @@ const POINT_TIME: u64 = 1_000_000;
 
 /// Points in one frame of an index.
 const POINTS_PER_FRAME: usize = 16 << 10;
+
+/// Marks of one segment, and of a whole recording: the newest. More is no timeline, but an attack.
+const MAX_MARKS: usize = 4000;
+const MAX_ALL_MARKS: usize = 20_000;
 
 /// Of a command, as shown on its mark.
 const MAX_TEXT: usize = 1000;
@@ -56,18 +60,23 @@ pub struct Index {
 }
 
 impl Index {
-    /// Of everything that is there before `until`.
-    pub fn read(dir: &Path, until: Offset) -> io::Result<Self> {
+    /// Of everything that is there before `until`; ends early when nobody wants it any more.
+    pub fn read(dir: &Path, until: Offset, is_over: &dyn Fn() -> bool) -> io::Result<Self> {
         let mut whole = Self::default();
         let starts = segments(dir)?;
         for (n, start) in starts.iter().enumerate().take_while(|(_, start)| **start < until) {
             let part = match starts.get(n + 1).filter(|next| **next <= until).and_then(|_| load(dir, *start)) {
                 Some(part) => part,
-                None => scan(dir, *start, starts.get(n + 1).copied().unwrap_or(Offset::MAX).min(until)),
+                None => scan(dir, *start, starts.get(n + 1).copied().unwrap_or(Offset::MAX).min(until), is_over),
             };
+            if is_over() {
+                return Err(io::Error::from(io::ErrorKind::Interrupted));
+            }
             whole.end = part.end;
             whole.points.extend(part.points);
             whole.marks.extend(part.marks);
+            let surplus = whole.marks.len().saturating_sub(MAX_ALL_MARKS);
+            whole.marks.drain(..surplus);
         }
         Ok(whole)
     }
@@ -81,7 +90,7 @@ pub fn has_index(dir: &Path, start: Offset) -> bool {
 /// Stores the index of a closed segment.
 pub fn store_index(dir: &Path, start: Offset, next: Offset) -> io::Result<()> {
     let path = index_path(dir, start);
-    let index = scan(dir, start, next);
+    let index = scan(dir, start, next, &|| false);
     let mut bytes = Vec::new();
     for points in index.points.chunks(POINTS_PER_FRAME) {
         let body: Vec<u8> = points.iter().flat_map(|point| [point.offset.to_le_bytes(), point.time.to_le_bytes()].concat()).collect();
@@ -93,7 +102,12 @@ pub fn store_index(dir: &Path, start: Offset, next: Offset) -> io::Result<()> {
     encode(kind::INDEXED, index.end.time, &index.end.offset.to_le_bytes(), &mut bytes);
     let unfinished = path.with_extension("index-new");
     std::fs::OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&unfinished)?.write_all(&bytes)?;
-    std::fs::rename(unfinished, path)
+    std::fs::rename(unfinished, &path)?;
+    if !is_segment(dir, start) {
+        // dropped or forgotten meanwhile: nothing of it may stay
+        let _ = std::fs::remove_file(path);
+    }
+    Ok(())
 }
 
 fn load(dir: &Path, start: Offset) -> Option<Index> {
@@ -119,13 +133,14 @@ fn load(dir: &Path, start: Offset) -> Option<Index> {
 }
 
 /// What lies between two offsets, read from the recording.
-fn scan(dir: &Path, from: Offset, until: Offset) -> Index {
+fn scan(dir: &Path, from: Offset, until: Offset, is_over: &dyn Fn() -> bool) -> Index {
     let mut scan = Scan::default();
     let mut reader = Reader::new(dir, from);
     let mut before = Position { offset: from, time: 0 };
     let mut is_first = true;
     // damage ends it: what lies behind is in the next segment's own index
-    while let Ok(true) = reader.read(until, 1 << 20, |offset, time, record| {
+    while !is_over()
+        && let Ok(true) = reader.read(until, 1 << 20, |offset, time, record| {
         let here = Position { offset, time };
         if is_first {
             scan.index.points.push(here);
@@ -135,7 +150,11 @@ fn scan(dir: &Path, from: Offset, until: Offset) -> Index {
         }
         before = here;
         scan.look(here, &record);
-    }) {}
+    })
+    {
+        let surplus = scan.index.marks.len().saturating_sub(MAX_MARKS);
+        scan.index.marks.drain(..surplus);
+    }
     scan.index.end = before;
     if scan.index.points.last().is_some_and(|last| *last != before) {
         scan.index.points.push(before);
@@ -259,7 +278,11 @@ fn unescape(url: &str) -> String {
 
 /// What was to be seen behind the prompt when the command began: drawn on a small screen, as the shell drew it.
 fn as_typed(bytes: &[u8]) -> String {
-    let size = shared::screen::Size { cols: 500, rows: 20 };
+    if bytes.is_empty() {
+        return String::new();
+    }
+    let lines = 1 + bytes.iter().filter(|byte| **byte == b'\n').count();
+    let size = shared::screen::Size { cols: 500, rows: (lines + bytes.len() / 500).clamp(2, 20) as u16 };
     let mut screen = shared::screen::Screen::new(size);
     screen.feed(bytes, &mut Vec::new());
     let rows: Vec<String> = (0..size.rows).map(|row| screen.row_text(row)).collect();

@@ -18,6 +18,8 @@ pub async fn forget(context: &Context, name: String, author: Author) -> Result<F
     let session = find(context, name).await?;
     let mut bytes = 0;
     let mut is_live = false;
+    // what is being written beside a recording just now would outlive it
+    let _quiet = context.upkeep.quiet().await;
     for recorded in context.store.recorded_of(session.id).await? {
         let dir = context.paths.recording(recorded.runtime);
         bytes += recording::disk_bytes(&dir);
@@ -63,9 +65,5 @@ async fn is_forgotten(dir: PathBuf, end: Offset) -> bool {
 }
 
 async fn remove(dir: PathBuf) -> std::io::Result<()> {
-    let removed = tokio::task::spawn_blocking(move || std::fs::remove_dir_all(dir)).await.map_err(std::io::Error::other)?;
-    match removed {
-        Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error),
-        _ => Ok(()),
-    }
+    tokio::task::spawn_blocking(move || recording::remove(&dir)).await.map_err(std::io::Error::other)?
 }

@@ -88,6 +88,7 @@ async fn begin(context: &Context, step: Import) -> Result<Importing, Failure> {
         None => context.store.free_name(called.unwrap_or_else(|| "import".to_owned())).await?,
     };
     let runtime = RuntimeId::new();
+    context.upkeep.is_importing(runtime);
     let dir = context.paths.recording(runtime);
     let began_at = began_at.unwrap_or_else(jiff::Timestamp::now).as_microsecond();
     let size = size.clamped();
@@ -138,6 +139,9 @@ impl Importing {
 async fn end(context: &Context, mut importing: Importing, exit_code: i32, author: Author) -> Result<Changed, Failure> {
     let status = ExitStatus::Code(exit_code);
     importing.append(kind::EXIT, &encode_exit(status))?;
+    if !importing.dir.exists() {
+        return Err(Failure::failed("the recording was removed while it was taken in: nothing was imported"));
+    }
     let program = Program {
         // as words, for lists; it is never run
         argv: match importing.command.as_deref().unwrap_or_default().split_whitespace().map(str::to_owned).collect::<Vec<_>>() {

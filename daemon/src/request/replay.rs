@@ -13,6 +13,7 @@ use crate::context::Context;
 use crate::picture::scrolled_away;
 use crate::recording::{self, FoundMark, Index};
 use crate::replay::Replay;
+use crate::search::Wanted;
 use crate::store::Recorded;
 
 /// Points told at most: a timeline has fewer columns, and the answer must fit into one line.
@@ -30,9 +31,10 @@ const MAX_WAIT: Duration = Duration::from_mins(1);
 
 pub async fn outline(context: &Context, of: Of) -> Result<Outline, Failure> {
     let recorded = which(context, of).await?;
-    let replay = open(context, &recorded);
-    let (dir, until) = (replay.dir.clone(), replay.until);
-    let (index, header) = work(move || Ok((Index::read(&dir, until)?, recording::header(&dir)))).await?;
+    let wanted = Wanted::default();
+    let replay = open(context, &recorded, &wanted);
+    let read = move || Ok((Index::read(&replay.dir, replay.until, &|| replay.gone.is_true())?, recording::header(&replay.dir)));
+    let (index, header) = work(context, read).await?;
     // whoever looks at it will want to go to and fro
     context.upkeep.look_at(recorded.runtime);
     let Some(header) = header else { return Err(nothing_recorded(&recorded.name)) };
@@ -62,9 +64,10 @@ pub async fn outline(context: &Context, of: Of) -> Result<Outline, Failure> {
 
 pub async fn seek(context: &Context, runtime: RuntimeId, seek: Seek) -> Result<Moment, Failure> {
     let recorded = by_id(context, runtime).await?;
-    let replay = open(context, &recorded);
+    let wanted = Wanted::default();
+    let replay = open(context, &recorded, &wanted);
     let until = replay.until;
-    let (at, keyframe) = work(move || replay.seek(seek)).await?;
+    let (at, keyframe) = work(context, move || replay.seek(seek)).await?;
     let is_live = context.registry.runtime(runtime).is_some();
     let end = if is_live { until } else { at.offset };
     let keyframe = base64::engine::general_purpose::STANDARD.encode(keyframe.to_bytes());
@@ -88,9 +91,10 @@ pub async fn records(
         if let Some(activity) = &mut activity {
             activity.mark_unchanged();
         }
-        let replay = open(context, &recorded);
+        let wanted = Wanted::default();
+        let replay = open(context, &recorded, &wanted);
         let until = replay.until;
-        let (records, at_end) = work(move || replay.records(from, most).map_err(std::io::Error::other)).await?;
+        let (records, at_end) = work(context, move || replay.records(from, most).map_err(std::io::Error::other)).await?;
         let end = if handle.is_some() { until } else { records.last().map_or(from, |record| record.end) };
         if !records.is_empty() || handle.is_none() || tokio::time::Instant::now() >= deadline {
             return Ok(Records { at_end, is_live: handle.is_some(), end, records });
@@ -109,21 +113,24 @@ pub async fn scrolled(context: &Context, runtime: RuntimeId, until: Offset, most
     Ok(scrolled_away(&context.paths.recording(recorded.runtime), until, most as usize).await)
 }
 
-/// Reading a recording is work: not for the thread that serves everybody.
-async fn work<T: Send + 'static>(read: impl FnOnce() -> std::io::Result<T> + Send + 'static) -> Result<T, Failure> {
-    match tokio::task::spawn_blocking(read).await {
-        Ok(Ok(value)) => Ok(value),
-        Ok(Err(error)) if error.kind() == std::io::ErrorKind::NotFound => {
+/// Reading a recording is work: not for the thread that serves everybody, and not for all of the others at once.
+async fn work<T: Send + 'static>(
+    context: &Context,
+    read: impl FnOnce() -> std::io::Result<T> + Send + 'static,
+) -> Result<T, Failure> {
+    match context.replays.take(read).await {
+        Some(Ok(value)) => Ok(value),
+        Some(Err(error)) if error.kind() == std::io::ErrorKind::NotFound => {
             Err(Failure::new(Code::Status, "nothing of it is recorded any more"))
         }
-        Ok(Err(error)) => Err(Failure::failed(format!("the recording could not be read: {error}"))),
-        Err(_) => Err(Failure::failed("the recording could not be read: this is a bug; `sessions-tui daemon logs` may say more")),
+        Some(Err(error)) => Err(Failure::failed(format!("the recording could not be read: {error}"))),
+        None => Err(Failure::failed("the recording could not be read: this is a bug; `sessions-tui daemon logs` may say more")),
     }
 }
 
-fn open(context: &Context, recorded: &Recorded) -> Replay {
+fn open(context: &Context, recorded: &Recorded, wanted: &Wanted) -> Replay {
     let until = context.registry.runtime(recorded.runtime).map_or(Offset::MAX, |handle| handle.facts.end());
-    Replay { dir: context.paths.recording(recorded.runtime), size: recorded.launch.size, until }
+    Replay { dir: context.paths.recording(recorded.runtime), size: recorded.launch.size, until, gone: wanted.gone() }
 }
 
 async fn by_id(context: &Context, runtime: RuntimeId) -> Result<Recorded, Failure> {
@@ -159,7 +166,7 @@ fn nothing_recorded(name: &str) -> Failure {
 }
 
 /// Beginnings and ends put together.
-fn found_marks(found: Vec<FoundMark>) -> Vec<Mark> {
+pub fn found_marks(found: Vec<FoundMark>) -> Vec<Mark> {
     let mut marks: Vec<Mark> = Vec::new();
     for mark in found {
         match mark {

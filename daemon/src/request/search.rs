@@ -9,9 +9,11 @@ use std::time::{Duration, Instant};
 use jiff::Timestamp;
 use shared::id::{Offset, RuntimeId, SessionId};
 use shared::message::{Code, Failure, Push};
+use shared::replay::MarkKind;
 use shared::search::{Hit, Kind, Pattern, SearchQuery, SearchSummary};
 
 use super::Caller;
+use super::replay::found_marks;
 use crate::context::Context;
 use crate::recording::{self, OVERHEAD};
 use crate::search::{self, Asked, During, Gone, Line, Searched, Segment, SegmentHit, Wanted, lines_of};
@@ -139,6 +141,9 @@ impl Search<'_> {
                 }
             }
         }
+        if self.query.wants(Kind::Command) {
+            hits.extend(self.in_commands(session).await);
+        }
         if self.query.wants(Kind::Code) && session.has_execs {
             let (mut before, mut found) = (None, 0);
             loop {
@@ -161,6 +166,31 @@ impl Search<'_> {
             }
         }
         Ok(hits)
+    }
+
+    /// Commands that shells have marked in their output.
+    async fn in_commands(&self, session: &SearchedSession) -> Vec<Hit> {
+        let mut hits = Vec::new();
+        for runtime in session.runtimes.iter().filter(|runtime| runtime.language.is_none()) {
+            let dir = self.context.paths.recording(runtime.id);
+            let end = self.context.registry.runtime(runtime.id).map_or(Offset::MAX, |handle| handle.facts.end());
+            let gone = self.wanted.gone();
+            let marks = move || Some((recording::header(&dir)?, recording::Index::read(&dir, end, &|| gone.is_true()).ok()?.marks));
+            let Some((header, marks)) = self.context.searches.take(marks).await.flatten() else { continue };
+            for mark in found_marks(marks).into_iter().filter(|mark| mark.kind == MarkKind::Command) {
+                let at = Timestamp::from_microsecond(header.began_at.saturating_add_unsigned(mark.time)).unwrap_or_default();
+                let is_meant = self.query.exit_code.is_none_or(|code| mark.exit_code == Some(code)) && self.query.is_in_time(at);
+                if is_meant {
+                    hits.extend(lines_of(&self.pattern, &mark.text, self.query.context()).into_iter().map(|line| Hit {
+                        runtime: Some(runtime.id),
+                        offset: mark.offset,
+                        exit_code: mark.exit_code,
+                        ..hit(session, Kind::Command, at, line)
+                    }));
+                }
+            }
+        }
+        hits
     }
 
     fn in_task(&self, session: &SearchedSession) -> Vec<Hit> {

@@ -333,9 +333,7 @@ pub async fn remove(context: &Context, name: String) -> Result<Gone, Failure> {
     for runtime in removed.runtimes {
         end_lingering(context, runtime).await;
         let dir = context.paths.recording(runtime);
-        if let Err(error) = std::fs::remove_dir_all(&dir)
-            && error.kind() != std::io::ErrorKind::NotFound
-        {
+        if let Err(error) = recording::remove(&dir) {
             context.log.warn(&format!("removing session {}: {}: {error}", session.name, dir.display()));
         }
     }

@@ -7,6 +7,9 @@ use shared::id::SessionId;
 
 use super::{Durability, Fact, Result, StoreHandle};
 
+/// Tries to empty the log of the database.
+const CHECKPOINTS: usize = 40;
+
 impl StoreHandle {
     /// The code and the values of a session's calls are gone, and that they are is told.
     pub async fn forget(&self, session: SessionId, bytes: u64, author: Author) -> Result<()> {
@@ -26,7 +29,14 @@ impl StoreHandle {
             change.tell(Fact::new(session, author, "forgotten", json!({"bytes": bytes})))
         })
         .await?;
-        // what was overwritten must not live on beside the database
-        self.read(|connection| Ok(connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))?)).await
+        // what was overwritten must not live on beside the database; whoever reads it just now (the daily check) is soon done
+        for _ in 0..CHECKPOINTS {
+            let is_busy: bool = self.read(|connection| Ok(connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get(0))?)).await?;
+            if !is_busy {
+                break;
+            }
+            tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+        }
+        Ok(())
     }
 }

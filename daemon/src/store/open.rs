@@ -54,7 +54,7 @@ fn try_open(path: &Path) -> Result<Connection> {
         "PRAGMA journal_mode = WAL;
          PRAGMA foreign_keys = ON;
          PRAGMA trusted_schema = OFF;
-         PRAGMA secure_delete = FAST;
+         PRAGMA secure_delete = ON;
          PRAGMA cell_size_check = ON;
          PRAGMA wal_autocheckpoint = 1000;
          PRAGMA journal_size_limit = 4194304;

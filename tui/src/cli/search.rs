@@ -45,7 +45,7 @@ pub struct SearchArgs {
     /// Only this session: a name with all its sessions, an id, or the beginning of either
     #[arg(long, short, value_name = "NAME")]
     session: Option<String>,
-    /// Only these: output, code, event, task; separated by commas
+    /// Only these: output, code, event, task, command (of shells that mark them); separated by commas
     #[arg(long, value_name = "KIND", value_delimiter = ',', value_parser = kind)]
     kind: Vec<Kind>,
     /// Only what happened since then (2026-11-16, 2026-11-16T09:30, or 2h, 7d ago)
@@ -77,7 +77,7 @@ pub struct SearchArgs {
 }
 
 fn kind(text: &str) -> Result<Kind, String> {
-    Kind::parse(text).ok_or_else(|| format!("{text:?} is not a kind: output, code, event or task"))
+    Kind::parse(text).ok_or_else(|| format!("{text:?} is not a kind: output, code, command, event or task"))
 }
 
 fn author(text: &str) -> Result<Author, String> {
@@ -278,7 +278,7 @@ fn nothing(query: &SearchQuery, summary: &SearchSummary) -> String {
         hints.push("fewer filters search more");
     }
     let hints = if hints.is_empty() { String::new() } else { format!("; {}", hints.join(", ")) };
-    let kinds = if query.kinds.is_empty() { &Kind::ALL[..] } else { &query.kinds };
+    let kinds = if query.kinds.is_empty() { &Kind::USUAL[..] } else { &query.kinds };
     let kinds: Vec<&str> = kinds.iter().filter(|kind| query.wants(**kind)).map(|kind| kind.as_str()).collect();
     format!(
         "{what} was not found: searched {} of {} and {} of recordings{hints}",

@@ -68,14 +68,14 @@ impl<'a> Covered<'a> {
 
 fn cover(redactor: &Redactor, mut seen: Seen, pieces: &mut VecDeque<Piece>) {
     let mut text = Text::default();
-    let mut at = 0;
+    let (mut output, mut input) = (Vec::new(), Vec::new());
     for piece in pieces.iter_mut() {
         match &mut piece.what {
             Said::Output(bytes) => {
-                seen.feed(bytes, at, &mut text);
-                at += bytes.len();
+                seen.feed(bytes, output.len(), &mut text);
+                output.extend_from_slice(bytes);
             }
-            Said::Input(bytes) => redactor.cover_bytes(bytes),
+            Said::Input(bytes) => input.extend_from_slice(bytes),
             Said::Marker(label) => *label = redactor.cover(label),
             Said::Resize(_) | Said::Exit(_) => {}
         }
@@ -84,19 +84,73 @@ fn cover(redactor: &Redactor, mut seen: Seen, pieces: &mut VecDeque<Piece>) {
     for range in redactor.find(&text.bytes) {
         hidden.extend(range.filter(|place| !text.bytes[*place].is_ascii_whitespace()).map(|place| text.input_of(place)));
     }
+    hidden.extend(in_strings(redactor, &output));
     hidden.sort_unstable();
-    let mut hidden = hidden.into_iter().peekable();
+    cover_at(hidden, pieces.iter_mut().filter_map(|piece| if let Said::Output(bytes) = &mut piece.what { Some(bytes) } else { None }));
+    // keys come one by one, a secret is what they make together
+    let typed: Vec<usize> = redactor.find(&input).into_iter().flatten().collect();
+    cover_at(typed, pieces.iter_mut().filter_map(|piece| if let Said::Input(bytes) = &mut piece.what { Some(bytes) } else { None }));
+}
+
+/// Stars at these places of what the parts are together; only text is covered, never the sequence a character was made by.
+fn cover_at<'b>(places: Vec<usize>, parts: impl Iterator<Item = &'b mut Vec<u8>>) {
+    let mut places = places.into_iter().peekable();
     let mut base = 0;
-    for piece in pieces.iter_mut() {
-        let Said::Output(bytes) = &mut piece.what else { continue };
-        while let Some(place) = hidden.next_if(|place| *place < base + bytes.len()) {
-            // only text is covered, never the sequence a character was made by
-            if let Some(byte) = bytes.get_mut(place - base).filter(|byte| **byte >= 0x20 && **byte != 0x7f) {
+    for bytes in parts {
+        while let Some(place) = places.next_if(|place| *place < base + bytes.len()) {
+            let byte = place.checked_sub(base).and_then(|place| bytes.get_mut(place));
+            if let Some(byte) = byte.filter(|byte| **byte >= 0x20 && **byte != 0x7f) {
                 *byte = b'*';
             }
         }
         base += bytes.len();
     }
+}
+
+/// Secrets in what is not seen: titles, links, commands that a shell tells of. What is in the clipboard is one as a whole.
+fn in_strings(redactor: &Redactor, bytes: &[u8]) -> Vec<usize> {
+    let mut found = Vec::new();
+    let mut at = 0;
+    while let Some(escape) = memchr::memchr(0x1b, &bytes[at..]).map(|place| at + place) {
+        at = escape + 1;
+        if !matches!(bytes.get(at), Some(b']' | b'P' | b'_' | b'^' | b'X')) {
+            continue;
+        }
+        let start = at + 1;
+        let end = memchr::memchr2(0x07, 0x1b, &bytes[start..]).map_or(bytes.len(), |end| start + end);
+        let payload = &bytes[start..end];
+        let is_clipboard = payload.starts_with(b"52;");
+        let is_coded = memchr::memmem::find(payload, b"_url=").is_some() && !redactor.find(&unescaped(payload)).is_empty();
+        if is_clipboard || is_coded {
+            // the number stays, so that it is still the same kind of string
+            let first = payload.iter().position(|byte| *byte == b';').map_or(0, |place| place + 1);
+            found.extend(start + first..end);
+        } else {
+            found.extend(redactor.find(payload).into_iter().flatten().map(|place| start + place));
+        }
+        at = end;
+    }
+    found
+}
+
+/// What `%41` means.
+fn unescaped(bytes: &[u8]) -> Vec<u8> {
+    let mut out = Vec::with_capacity(bytes.len());
+    let mut rest = bytes;
+    while let Some((first, tail)) = rest.split_first() {
+        let coded = (*first == b'%').then(|| tail.get(..2)).flatten().and_then(|hex| std::str::from_utf8(hex).ok());
+        match coded.and_then(|hex| u8::from_str_radix(hex, 16).ok()) {
+            Some(byte) => {
+                out.push(byte);
+                rest = &tail[2..];
+            }
+            None => {
+                out.push(*first);
+                rest = tail;
+            }
+        }
+    }
+    out
 }
 
 #[cfg(test)]
@@ -139,6 +193,24 @@ mod tests {
         }
         let coloured = written(&[b"ghp_abcdefghij\x1b[31mklmnopqrstuvwx", b"yz0123\x1b[0m456789 end"]);
         assert_eq!(coloured, b"**************\x1b[31m********************\x1b[0m****** end".to_vec());
+    }
+
+    #[test]
+    fn what_is_not_seen_is_covered_too() {
+        let secret = "ghp_abcdefghijklmnopqrstuvwxyz0123456789";
+        for text in [
+            format!("\x1b]0;export TOKEN={secret}\x07x"),
+            format!("\x1b]8;;https://x/?t={secret}\x1b\\link\x1b]8;;\x1b\\"),
+            format!("\x1b]133;C;cmdline_url=login%20password%3D{secret}\x07"),
+            "\x1b]52;c;Z2hwX2FiY2RlZg==\x07".to_owned(),
+        ] {
+            let (before, after) = text.as_bytes().split_at(text.len() / 2);
+            let out = String::from_utf8_lossy(&written(&[before, after])).into_owned();
+            assert!(!out.contains("abcdef") && !out.contains("Z2hwX2Fi") && out.contains("***"), "{out:?}");
+            assert_eq!(out.len(), text.len(), "nothing moves");
+        }
+        let plain = b"\x1b]0;a title\x07password: \x1b[31mred text\x1b[0m\r\n";
+        assert!(written(&[plain]).starts_with(b"\x1b]0;a title\x07"));
     }
 
     #[test]
