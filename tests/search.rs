@@ -325,8 +325,9 @@ fn nothing_that_was_recorded_can_act() {
 #[test]
 fn damage_is_said_and_the_rest_is_found() {
     let root = Root::new();
-    root.start_script("hurt", "echo before the damage; sleep 0.2; echo behind the damage; exit 0");
-    root.wait_status("hurt", "completed");
+    printed(&root, "hurt", &[b"before the damage\r\n", b"behind the damage\r\n"]);
+    root.run(&["kill", "hurt"]).ok();
+    root.wait_status("hurt", "failed");
     root.start_script("whole", "echo nothing the damage could do; exit 0");
     root.wait_status("whole", "completed");
     let segment = recording::segments(&root.recording("hurt")).pop().expect("a segment");
@@ -345,30 +346,45 @@ fn damage_is_said_and_the_rest_is_found() {
     );
 }
 
+/// Searches that nobody waits for any more, and how much there is to be read by each.
+const ABANDONED: u64 = 40;
+const PRINTED: u64 = 40_000_000;
+
+/// Bytes a process has read so far.
+fn bytes_read(pid: u32) -> u64 {
+    let text = std::fs::read_to_string(format!("/proc/{pid}/io")).expect("a process");
+    text.lines().find_map(|line| line.strip_prefix("rchar: ")?.parse().ok()).expect("a number")
+}
+
 #[test]
 fn a_reader_that_leaves_ends_the_search() {
     let root = Root::new();
-    root.start_script("long", "yes 'a line that is found again and again' | head -c 40000000; echo the-end; exec sleep 1000");
+    root.start_script("long", &format!("yes 'a line that is found again and again' | head -c {PRINTED}; echo the-end; exec sleep 1000"));
     root.wait_screen("long", "the-end");
-    // an expression that takes its time over everything
-    let mut wire = Wire::greeted(&root.socket());
-    wire.say(&json!({"id": 7, "request": "search", "pattern": r"(a|l|i|n|e| )+(x|y|z)+q\d+$", "regex": true}));
-    drop(wire);
     let mut child = root.command(&["search", "again", "--limit", "10000", "--json"]).spawn().expect("starts");
     let mut first = String::new();
     BufReader::new(child.stdout.take().expect("its output")).read_line(&mut first).expect("a line");
     assert!(first.contains("found again"), "{first}");
     process::kill(child.id());
     child.wait().expect("gone");
+    // an expression that takes its time over everything
     let daemon = root.daemon_pid();
-    let mut last = None;
-    wait_until("the daemon to have nothing to do", || {
-        let now = process::stat(daemon).map(|stat| stat.cpu);
-        let is_quiet = now == last;
+    let before = bytes_read(daemon);
+    for _ in 0..ABANDONED {
+        let mut wire = Wire::greeted(&root.socket());
+        wire.say(&json!({"id": 7, "request": "search", "pattern": r"(a|l|i|n|e| )+(x|y|z)+q\d+$", "regex": true}));
+    }
+    // quiet for many looks in a row: nobody works for them any more
+    let (mut last, mut looks) = (before, 0);
+    wait_until("the daemon to read no more", || {
+        let now = bytes_read(daemon);
+        looks = if now == last { looks + 1 } else { 0 };
         last = now;
-        is_quiet
+        looks == 30
     });
-    assert_eq!(hits(&root, &["found again", "--kind", "output", "--limit", "1"]).len(), 1, "and others are served");
+    let read = last - before;
+    assert!(read < ABANDONED * PRINTED / 4, "{read} bytes were read for nobody");
+    assert_eq!(hits(&root, &["found again", "--kind", "output", "--limit", "1"]).len(), 1, "others are served");
 }
 
 #[test]
