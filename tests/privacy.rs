@@ -52,6 +52,13 @@ fn typed_input_is_recorded_on_request_and_never_where_the_terminal_hides_it() {
     wait_until("the password to be asked for", reads_hidden);
     term.send(b"canary-pass\r");
     term.wait_for_text("len 11");
+    // keys at once, without an echo and without lines: as programs that draw their own field ask, and ssh passes on
+    term.send(b"read -s -n 10 KEYS; echo keys ${#KEYS}\r");
+    wait_until("keys to be asked for", || !root.screen("typed").contains("keys 10") && root.screen("typed").contains("KEYS; echo"));
+    for key in "canary-key".chars() {
+        term.send(key.to_string().as_bytes());
+    }
+    term.wait_for_text("keys 10");
     drop(term);
     let typed: Vec<u8> = recording::frames(&root.recording("typed"))
         .into_iter()
@@ -60,7 +67,7 @@ fn typed_input_is_recorded_on_request_and_never_where_the_terminal_hides_it() {
         .collect();
     let typed = String::from_utf8_lossy(&typed).into_owned();
     assert!(typed.contains("echo vis''ible-$((40+2))\r") && typed.contains("read -s SECRET"), "{typed:?}");
-    assert!(!is_anywhere(&root, "canary-pass"));
+    assert!(!is_anywhere(&root, "canary-pass") && !typed.contains("canary-key") && !typed.contains("ary-k"), "{typed:?}");
     // it is in an export as input, and the screen of a replay is the same with or without
     let cast = root.run(&["export", "typed"]).ok();
     assert!(cast.lines().any(|line| line.contains("\"i\"")), "{cast}");
@@ -116,11 +123,12 @@ fn forget_takes_bytes_keyframes_and_words_and_a_live_session_goes_on() {
     root.run(&["send", "live", "--enter", "echo canary-$((40+2))-live"]).ok();
     root.wait_screen("live", "canary-42-live");
     root.run(&["exec", "-s", "live", "-l", "bash", "echo canary-$((1+1))-exec # canary-code"]).ok();
-    root.run(&["eval", "-s", "live", "-l", "bash", "canary-value"]);
+    root.run(&["eval", "-s", "live", "-l", "python", "'canary-value' * 2000"]).ok();
+    root.run_with_input(&["exec", "-s", "live", "-l", "python", "-"], format!("# {}\n", "canary-long ".repeat(9000)).as_bytes()).ok();
     assert!(is_anywhere(&root, "canary-42-live") && is_anywhere(&root, "canary-2-exec") && is_anywhere(&root, "canary-code"));
     let said = root.run(&["forget", "live"]).ok();
     assert!(said.contains("forgotten") && said.contains("screen"), "{said}");
-    for text in ["canary-42-live", "canary-2-exec", "canary-code", "canary-value"] {
+    for text in ["canary-42-live", "canary-2-exec", "canary-code", "canary-value", "canary-long"] {
         assert!(!is_anywhere(&root, text), "{text} is still there");
     }
     assert!(root.run(&["search", "canary"]).refused(1).contains("not found"));

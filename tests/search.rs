@@ -405,8 +405,8 @@ fn agents_search_too() {
 #[test]
 fn commands_of_shells_that_mark_them_are_found_with_their_ends() {
     let root = Root::new();
-    let script = r"for c in 'make test' 'make clean' 'ls -l'; do printf '\033]133;A\007$ \033]133;B\007%s\r\n\033]133;C\007' \"$c\"; echo makes noise; \
-        printf '\033]133;D;%s\007' ${#c}; done; exec sleep 1000";
+    let script = r#"for c in 'make test' 'make clean' 'ls -l'; do printf '\033]133;A\007$ \033]133;B\007%s\r\n\033]133;C\007' "$c"; echo makes noise
+        printf '\033]133;D;%s\007' ${#c}; done; exec sleep 1000"#;
     root.start_script("shell", script);
     root.wait_screen("shell", "ls -l");
     root.run(&["wait", "shell", "--for", "quiet", "--timeout", "20s"]).ok();

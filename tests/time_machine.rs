@@ -218,3 +218,77 @@ fn packed_segments_seek_and_search_like_plain_ones() {
     let disk = root.json(&["stats", "--disk", "--json"]);
     assert!(disk["total"]["packed"].as_u64().expect("packed") < 8_000_000, "{disk}");
 }
+
+#[test]
+fn what_is_left_of_a_recording_has_its_own_size() {
+    let root = Root::new();
+    root.start("wide", crate::support::BASH);
+    let mut term = Term::open(&root, 140, 40, &["attach", "wide"]);
+    wait_until("the new size", || root.session("wide")["size"]["cols"] == 140);
+    term.close();
+    root.run(&["forget", "wide"]).ok();
+    root.run(&["send", "wide", "--enter", "clear; printf '%0120d\\n' 7"]).ok();
+    root.wait_screen("wide", "0007");
+    let mut machine = Machine::new(&root, "wide");
+    let (_, seen) = machine.seek(json!({"to": "end"}));
+    assert_eq!(seen.size, Size { cols: 140, rows: 40 });
+    assert!(seen.rows.iter().any(|row| row.contains(&format!("{:0120}", 7))), "on one line: {:?}", seen.rows);
+}
+
+#[test]
+fn a_recording_full_of_marks_opens_and_holds_up_nobody() {
+    let root = Root::new();
+    root.start_script("marks", "python3 -c 'import os\nfor n in range(300): os.write(1, b\"\\x1b]133;C\\x07\" * 1000)\nprint(\"WRITTEN\")'; exec sleep 1000");
+    root.run(&["wait", "marks", "--for", "text=WRITTEN", "--timeout", "60s"]).ok();
+    let mut machine = Machine::new(&root, "marks");
+    let outline = machine.ask(json!({"request": "replay", "name": "marks"}));
+    let marks = outline["marks"].as_array().expect("marks").len();
+    assert!((1000..=10_000).contains(&marks), "{marks}");
+    // whoever asks and leaves takes the work with them
+    for _ in 0..20 {
+        let mut wire = Wire::greeted(&root.socket());
+        wire.say(&json!({"id": 1, "request": "replay", "name": "marks"}));
+    }
+    root.start_script("other", "echo here; exec sleep 1000");
+    root.wait_screen("other", "here");
+    assert!(root.run(&["export", "other", "--format", "text"]).ok().contains("here"));
+}
+
+#[test]
+fn bad_requests_get_a_sentence_and_change_nothing() {
+    let root = Root::new();
+    root.start_script("fine", "echo fine; exec sleep 1000");
+    root.wait_screen("fine", "fine");
+    let runtime = root.runtime("fine")["id"].clone();
+    let mut wire = Wire::greeted(&root.socket());
+    for (n, request) in [
+        json!({"request": "replay", "name": "nobody"}),
+        json!({"request": "replay", "name": "fine", "language": "python"}),
+        json!({"request": "seek", "runtime": "01a1e574-aaf3-705b-9ae0-480acbfa6957", "to": "end"}),
+        json!({"request": "seek", "runtime": runtime, "to": "sideways"}),
+        json!({"request": "seek", "runtime": runtime, "to": "offset", "offset": -1}),
+        json!({"request": "seek", "runtime": "not an id", "to": "end"}),
+        json!({"request": "records", "runtime": runtime}),
+        json!({"request": "find", "runtime": runtime, "pattern": "", "from": 0}),
+        json!({"request": "find", "runtime": runtime, "pattern": "a(", "regex": true, "from": 0}),
+        json!({"request": "import", "step": "end", "exit_code": 0}),
+        json!({"request": "import", "step": "fly"}),
+        json!({"request": "forget"}),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let answer = wire.call(n as u64 + 1, request.clone());
+        let sentence = answer["failure"]["message"].as_str().unwrap_or_else(|| panic!("{request}: {answer}"));
+        assert_eq!(sentence.lines().count(), 1, "{request}: {sentence}");
+    }
+    // far away is the nearest there is
+    let mut machine = Machine::new(&root, "fine");
+    let (end, seen) = machine.seek(json!({"to": "offset", "offset": u64::MAX}));
+    assert!(seen.rows[0].contains("fine"));
+    assert_eq!(machine.seek(json!({"to": "time", "time": u64::MAX})).0, end);
+    assert_eq!(machine.seek(json!({"to": "next_change", "from": u64::MAX})).0, end);
+    machine.seek(json!({"to": "previous_change", "from": 0}));
+    let records = machine.ask(json!({"request": "records", "from": u64::MAX}));
+    assert_eq!((&records["records"], &records["at_end"]), (&json!([]), &json!(true)));
+}

@@ -279,6 +279,19 @@ pub fn open_end(dir: &Path) -> Option<Offset> {
     Some(last + std::fs::metadata(segment_path(dir, last)).ok()?.len())
 }
 
+/// Takes away what belongs to no segment: what was being written when a daemon was killed, and whatever is older than `first`.
+pub fn sweep(dir: &Path, first: Offset) {
+    let Ok(starts) = segments(dir) else { return };
+    for entry in std::fs::read_dir(dir).into_iter().flatten().filter_map(Result::ok) {
+        let name = entry.file_name();
+        let Some((start, kind)) = name.to_str().and_then(|name| name.split_once('.')) else { continue };
+        let Ok(start) = Offset::from_str_radix(start, 16) else { continue };
+        if kind.ends_with("-new") || start < first || !starts.contains(&start) {
+            let _ = std::fs::remove_file(entry.path());
+        }
+    }
+}
+
 /// Takes a whole recording away; one that is not there is no error.
 pub fn remove(dir: &Path) -> std::io::Result<()> {
     let mut tries = 0;

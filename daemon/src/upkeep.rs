@@ -99,7 +99,15 @@ async fn tend(context: &Context, runtime: RuntimeId) {
     let Ok(Some(recorded)) = context.store.recorded(runtime).await else { return };
     let dir = context.paths.recording(runtime);
     let Recorded { launch, is_live, name, .. } = recorded;
-    let starts = recording::segments(&dir).unwrap_or_default();
+    let starts = {
+        let _quiet = context.upkeep.quiet().await;
+        let dir = dir.clone();
+        let tidied = low(move || {
+            recording::sweep(&dir, 0);
+            recording::segments(&dir).unwrap_or_default()
+        });
+        tidied.await.unwrap_or_default()
+    };
     for (n, start) in starts.iter().enumerate() {
         let part = Part { dir: dir.clone(), size: launch.size, start: *start, next: starts.get(n + 1).copied(), is_live };
         let packs = context.config.recording.compress;

@@ -72,7 +72,10 @@ impl Index {
             if is_over() {
                 return Err(io::Error::from(io::ErrorKind::Interrupted));
             }
-            whole.end = part.end;
+            // of one that cannot be read nothing is known, also not where it ends
+            if part.end.time >= whole.end.time {
+                whole.end = part.end;
+            }
             whole.points.extend(part.points);
             whole.marks.extend(part.marks);
             let surplus = whole.marks.len().saturating_sub(MAX_ALL_MARKS);

@@ -10,7 +10,7 @@ use shared::id::Offset;
 use shared::replay::Position;
 use shared::screen::Keyframe;
 
-use super::{decode, encode, keys_path, kind, segments};
+use super::{decode, encode, is_segment, keys_path, kind, segments};
 
 /// Stores a screen as it is at `offset`.
 pub fn append_keyframe(dir: &Path, offset: Offset, time: u64, keyframe: &Keyframe) -> io::Result<()> {
@@ -25,7 +25,19 @@ pub fn append_keyframe(dir: &Path, offset: Offset, time: u64, keyframe: &Keyfram
     }
     let mut bytes = Vec::with_capacity(body.len() + 32);
     encode(kind::KEYFRAME, time, &body, &mut bytes);
-    OpenOptions::new().append(true).create(true).mode(0o600).open(keys_path(dir, *start))?.write_all(&bytes)
+    let path = keys_path(dir, *start);
+    let mut file = OpenOptions::new().append(true).create(true).mode(0o600).open(&path)?;
+    let length = file.metadata()?.len();
+    if let Err(error) = file.write_all(&bytes) {
+        // a part of one would hide all that come after it
+        let _ = file.set_len(length);
+        return Err(error);
+    }
+    if !is_segment(dir, *start) {
+        // dropped or forgotten meanwhile: nothing of it may stay
+        let _ = std::fs::remove_file(path);
+    }
+    Ok(())
 }
 
 /// The last keyframe at or before `offset`.
@@ -39,7 +51,6 @@ pub fn last_keyframe(dir: &Path, offset: Offset) -> io::Result<Option<(Position,
         };
         let mut rest = &bytes[..];
         let mut best = None;
-        // a torn tail ends the walk: what is before it is whole
         while let Some(frame) = decode(rest) {
             rest = &rest[frame.size..];
             let Some((at, body)) = frame.body.split_first_chunk::<8>() else { continue };
@@ -49,6 +60,10 @@ pub fn last_keyframe(dir: &Path, offset: Offset) -> io::Result<Option<(Position,
             if frame.kind == kind::KEYFRAME && at <= offset && is_nearer {
                 best = Some((Position { offset: at, time: frame.time }, body));
             }
+        }
+        if !rest.is_empty() {
+            // torn by a kill: it would hide all that come after it
+            let _ = OpenOptions::new().write(true).open(keys_path(dir, *start)).and_then(|file| file.set_len((bytes.len() - rest.len()) as u64));
         }
         if let Some((at, body)) = best
             && let Some(keyframe) = Keyframe::from_bytes(body)

@@ -27,13 +27,14 @@ pub async fn forget(context: &Context, name: String, author: Author) -> Result<F
             Some(handle) => {
                 is_live = true;
                 let end = handle.facts.end();
-                if !handle.forget().await? || !is_forgotten(dir, end).await {
+                if !handle.forget().await? || !is_forgotten(dir.clone(), end).await {
                     return Err(Failure::failed(format!(
                         "the holder of session {} cannot forget (it was started by an earlier version, or its disk is full): end the session, \
                          then forget it",
                         session.name
                     )));
                 }
+                recording::sweep(&dir, end);
             }
             None if recorded.is_live => {
                 return Err(Failure::new(

@@ -76,7 +76,7 @@ impl Place {
             Self::Start => Ok(first),
             Self::End => Ok(end),
             Self::Percent(percent) => Ok(clock.recorded((clock.length() as f64 * percent / 100.0) as u64)),
-            Self::By(delta) => Ok(now.saturating_add_signed(delta).clamp(first, end)),
+            Self::By(delta) => Ok(now.saturating_add_signed(delta).clamp(first, end.max(first))),
             Self::Since(since) => inside(Some(since)).ok_or_else(|| outside(outline, zone)),
             Self::Digits { since, of_day } => {
                 let by_clock = || of_day.and_then(|of_day| next(of_day, outline, zone)).and_then(|at| time_of(at, outline));
@@ -86,7 +86,7 @@ impl Place {
                 inside(next(of_day, outline, zone).and_then(|at| time_of(at, outline))).ok_or_else(|| outside(outline, zone))
             }
             Self::At(at) => inside(time_of(at, outline)).ok_or_else(|| outside(outline, zone)),
-            Self::Near(at) => Ok(time_of(at, outline).unwrap_or(first).clamp(first, end)),
+            Self::Near(at) => Ok(time_of(at, outline).unwrap_or(first).clamp(first, end.max(first))),
             Self::Local(at) => {
                 let at = at.to_zoned(zone.clone()).ok().map(|zoned| zoned.timestamp());
                 inside(at.and_then(|at| time_of(at, outline))).ok_or_else(|| outside(outline, zone))

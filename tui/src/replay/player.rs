@@ -308,7 +308,7 @@ impl Player {
             Action::Jump(seconds) => {
                 self.stop_following();
                 let time = self.time.saturating_add_signed(seconds * 1_000_000);
-                self.seek_time(time.clamp(self.outline.first.time, self.outline.end.time), effects);
+                self.seek_time(time.clamp(self.outline.first.time, self.outline.end.time.max(self.outline.first.time)), effects);
             }
             Action::Percent(percent) => {
                 self.stop_following();
