@@ -170,6 +170,12 @@ fn a_bad_rule_is_named_with_its_line() {
     let output = root.run(&["daemon", "status"]);
     let said = format!("{}{}", output.stdout, output.stderr);
     assert!(said.contains("line 2") && said.contains("bad("), "{said}");
+    // and nothing leaves uncovered because of it
+    root.start_script("one", "echo corp-123456; exec sleep 1000");
+    root.wait_screen("one", "corp");
+    let refusal = root.run(&["export", "one"]).refused(2);
+    assert!(refusal.contains("line 2") && refusal.contains("--raw"), "{refusal}");
+    assert!(root.run(&["export", "one", "--raw"]).ok().contains("corp-123456"));
 }
 
 #[test]

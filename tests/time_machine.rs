@@ -238,7 +238,10 @@ fn what_is_left_of_a_recording_has_its_own_size() {
 #[test]
 fn a_recording_full_of_marks_opens_and_holds_up_nobody() {
     let root = Root::new();
-    root.start_script("marks", "python3 -c 'import os\nfor n in range(300): os.write(1, b\"\\x1b]133;C\\x07\" * 1000)\nprint(\"WRITTEN\")'; exec sleep 1000");
+    root.start_script(
+        "marks",
+        "python3 -c 'import os\nfor n in range(300): os.write(1, b\"\\x1b]133;C\\x07\" * 1000)\nprint(\"WRITTEN\")'; exec sleep 1000",
+    );
     root.run(&["wait", "marks", "--for", "text=WRITTEN", "--timeout", "60s"]).ok();
     let mut machine = Machine::new(&root, "marks");
     let outline = machine.ask(json!({"request": "replay", "name": "marks"}));

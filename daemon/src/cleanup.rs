@@ -86,9 +86,7 @@ fn take_away(dirs: &[PathBuf], is_dry: bool) -> Taken {
     let mut taken = Taken::default();
     for dir in dirs {
         let bytes = recording::disk_bytes(dir);
-        if !is_dry
-            && let Err(error) = recording::remove(dir)
-        {
+        if !is_dry && let Err(error) = recording::remove(dir) {
             taken.errors.push(format!("{}: {error}", dir.display()));
             taken.kept.push(dir.clone());
             continue;

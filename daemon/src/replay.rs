@@ -63,7 +63,9 @@ impl Replay {
         let mut picture = self.picture(from);
         let look = look_of(picture.screen());
         let start = picture.offset();
-        while !self.gone.is_true() && picture.frame(self.until) && look_of(picture.screen()) == look && picture.offset() - start < MAX_AHEAD {}
+        while !self.gone.is_true() && picture.frame(self.until) && look_of(picture.screen()) == look && picture.offset() - start < MAX_AHEAD
+        {
+        }
         (picture.position(), picture.screen().keyframe())
     }
 

@@ -119,7 +119,16 @@ pub fn is_in_order(request: &Request) -> bool {
 
 /// Whether a request only waits, so that it is of no use once the client has gone.
 pub fn only_waits(request: &Request) -> bool {
-    matches!(request, Request::Wait { .. } | Request::Result { .. } | Request::Replay(_) | Request::Seek { .. } | Request::Records { .. } | Request::Search(_) | Request::Find { .. })
+    matches!(
+        request,
+        Request::Wait { .. }
+            | Request::Result { .. }
+            | Request::Replay(_)
+            | Request::Seek { .. }
+            | Request::Records { .. }
+            | Request::Search(_)
+            | Request::Find { .. }
+    )
 }
 
 /// Carries a request out; `None` when it has sent its own answer.

@@ -217,6 +217,15 @@ pub struct ConfigError {
 }
 
 impl Config {
+    /// The defaults, for a file that cannot be understood; but what was to be covered is covered, as far as that is known.
+    pub fn without_settings(text: &str) -> Self {
+        let mut config = Self::default();
+        let is_on =
+            |line: &str| line.split_once('=').is_some_and(|(key, value)| key.trim().ends_with("at_write") && value.contains("true"));
+        config.recording.redact.at_write = text.lines().any(|line| !line.trim_start().starts_with('#') && is_on(line));
+        config
+    }
+
     pub fn parse(text: &str) -> Result<Self, ConfigError> {
         let config: Self = toml::from_str(text).map_err(|error| {
             let start = error.span().map_or(0, |span| span.start.min(text.len()));
@@ -262,6 +271,14 @@ mod tests {
         assert_eq!(plain.of(Kind::Runtime), Policy { idle_timeout: Limit::secs(1800), max_duration: Limit::None });
         assert_eq!(Config::parse("[policy.task]\nidle = \"2m\"\n").expect_err("unknown").line, 2);
         assert_eq!(Config::parse("[groups]\nbuilds = 2\n").expect("fine").groups.get("builds"), Some(&2));
+    }
+
+    #[test]
+    fn a_mistake_elsewhere_does_not_uncover_secrets() {
+        let text = "[keys]\nprefx = \"x\"\n[recording.redact]\nat_write = true\n";
+        assert!(Config::parse(text).is_err());
+        assert!(Config::without_settings(text).recording.redact.at_write);
+        assert!(!Config::without_settings("# at_write = true\n").recording.redact.at_write);
     }
 
     #[test]

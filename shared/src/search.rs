@@ -207,9 +207,9 @@ mod tests {
         let all = SearchQuery::default();
         assert!(Kind::ALL.into_iter().all(|kind| all.wants(kind)));
         let failed = SearchQuery { exit_code: Some(1), ..SearchQuery::default() };
-        assert_eq!(Kind::ALL.map(|kind| failed.wants(kind)), [true, true, false, false]);
+        assert_eq!(Kind::USUAL.map(|kind| failed.wants(kind)), [true, true, false, false]);
         let agents = SearchQuery { author: Some(Author::Agent), kinds: vec![Kind::Event, Kind::Task], ..SearchQuery::default() };
-        assert_eq!(Kind::ALL.map(|kind| agents.wants(kind)), [false, false, true, false]);
+        assert_eq!(Kind::USUAL.map(|kind| agents.wants(kind)), [false, false, true, false]);
     }
 
     #[test]

@@ -29,7 +29,7 @@ pub fn load_config(paths: &Paths) -> (Config, Option<String>) {
     match std::fs::read_to_string(paths.config_file()) {
         Ok(text) => match Config::parse(&text) {
             Ok(config) => (config, None),
-            Err(error) => (Config::default(), Some(format!("{error}; the defaults are used"))),
+            Err(error) => (Config::without_settings(&text), Some(format!("{error}; the defaults are used"))),
         },
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => (Config::default(), None),
         Err(error) => (Config::default(), Some(format!("{}: {error}; the defaults are used", paths.config_file().display()))),

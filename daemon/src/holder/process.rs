@@ -179,8 +179,8 @@ impl Holder {
         let began = Instant::now();
         let place = Place { dir: start.recording.clone().into(), runtime: start.runtime.clone(), began_at, max_bytes: start.max_bytes };
         let recorder = Recorder::create(place, start.size, start.keeps);
-        // rules that cannot be used were refused with the settings they are from
-        let redactor = start.redact.as_ref().and_then(|rules| Redactor::new(rules).ok());
+        // rules that cannot be used were refused with the settings they are from; the known ones always can
+        let redactor = start.redact.as_ref().and_then(|rules| Redactor::new(rules).or_else(|_| Redactor::new(&[])).ok());
         if let Some(limit) = start.open_files {
             use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
             let _ = setrlimit(Resource::Nofile, Rlimit { current: Some(limit), maximum: getrlimit(Resource::Nofile).maximum });

@@ -144,16 +144,16 @@ fn scan(dir: &Path, from: Offset, until: Offset, is_over: &dyn Fn() -> bool) -> 
     // damage ends it: what lies behind is in the next segment's own index
     while !is_over()
         && let Ok(true) = reader.read(until, 1 << 20, |offset, time, record| {
-        let here = Position { offset, time };
-        if is_first {
-            scan.index.points.push(here);
-            is_first = false;
-        } else {
-            scan.point(before, here);
-        }
-        before = here;
-        scan.look(here, &record);
-    })
+            let here = Position { offset, time };
+            if is_first {
+                scan.index.points.push(here);
+                is_first = false;
+            } else {
+                scan.point(before, here);
+            }
+            before = here;
+            scan.look(here, &record);
+        })
     {
         let surplus = scan.index.marks.len().saturating_sub(MAX_MARKS);
         scan.index.marks.drain(..surplus);
@@ -284,7 +284,7 @@ fn as_typed(bytes: &[u8]) -> String {
     if bytes.is_empty() {
         return String::new();
     }
-    let lines = 1 + bytes.iter().filter(|byte| **byte == b'\n').count();
+    let lines = 1 + memchr::memchr_iter(b'\n', bytes).count();
     let size = shared::screen::Size { cols: 500, rows: (lines + bytes.len() / 500).clamp(2, 20) as u16 };
     let mut screen = shared::screen::Screen::new(size);
     screen.feed(bytes, &mut Vec::new());

@@ -63,7 +63,10 @@ pub fn last_keyframe(dir: &Path, offset: Offset) -> io::Result<Option<(Position,
         }
         if !rest.is_empty() {
             // torn by a kill: it would hide all that come after it
-            let _ = OpenOptions::new().write(true).open(keys_path(dir, *start)).and_then(|file| file.set_len((bytes.len() - rest.len()) as u64));
+            let _ = OpenOptions::new()
+                .write(true)
+                .open(keys_path(dir, *start))
+                .and_then(|file| file.set_len((bytes.len() - rest.len()) as u64));
         }
         if let Some((at, body)) = best
             && let Some(keyframe) = Keyframe::from_bytes(body)

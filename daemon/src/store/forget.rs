@@ -31,7 +31,8 @@ impl StoreHandle {
         .await?;
         // what was overwritten must not live on beside the database; whoever reads it just now (the daily check) is soon done
         for _ in 0..CHECKPOINTS {
-            let is_busy: bool = self.read(|connection| Ok(connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get(0))?)).await?;
+            let is_busy: bool =
+                self.read(|connection| Ok(connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get(0))?)).await?;
             if !is_busy {
                 break;
             }

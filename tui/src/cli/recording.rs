@@ -74,14 +74,23 @@ pub async fn perform(paths: &Paths, command: RecordingCommand) -> Result<(), Fai
         RecordingCommand::Export { name, format, output, language, idle_limit, raw, force } => {
             let by_name = || output.as_ref().and_then(|path| Format::of_file(&path.to_string_lossy()));
             let format = format.or_else(by_name).unwrap_or(Format::Asciicast);
-            let rules = environment::load_config(paths).0.recording.redact.rules;
-            let redactor = if raw { None } else { Some(Redactor::new(&rules).map_err(Failure::usage)?) };
+            let redactor = if raw { None } else { Some(redactor(paths)?) };
             let of = Of { name, language, runtime: None };
             let idle_limit = idle_limit.map(|span| span.ms * 1000);
             export(paths, Wish { of, format, redactor, idle_limit }, output.as_deref(), force).await
         }
         RecordingCommand::Import { file, name, json } => import(paths, &file, name, json).await,
     }
+}
+
+/// The rules of the settings; without being able to read those, nothing is given away.
+fn redactor(paths: &Paths) -> Result<Redactor, Failure> {
+    let (config, warning) = environment::load_config(paths);
+    if let Some(warning) = warning {
+        let why = warning.trim_end_matches("; the defaults are used");
+        return Err(Failure::usage(format!("{why}: your rules for secrets are not known, so nothing is exported; mend it, or give --raw")));
+    }
+    Redactor::new(&config.recording.redact.rules).map_err(Failure::usage)
 }
 
 async fn export(paths: &Paths, wish: Wish, output: Option<&Path>, force: bool) -> Result<(), Failure> {
