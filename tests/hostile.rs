@@ -1,5 +1,7 @@
 //! Promise 12: nothing that was recorded, named or told can act on the user's terminal, whichever way it is looked at.
 
+use std::fmt::Write;
+
 use serde_json::{Value, json};
 
 use crate::support::wire::Wire;
@@ -85,10 +87,8 @@ fn recorded(root: &Root) {
     let mut script = String::from("import os, time\n");
     for (what, bytes) in arsenal() {
         let list: Vec<String> = bytes.iter().map(u8::to_string).collect();
-        script += &format!(
-            "os.write(1, bytes([{}]) + b'\\x18\\x1b[0m\\x1b(B\\x0f\\x1b[r\\x1b[?6l\\x1b[?1049l\\r\\nneedle {what}\\r\\n'); time.sleep(0.002)\n",
-            list.join(",")
-        );
+        let end = r"b'\x18\x1b[0m\x1b(B\x0f\x1b[r\x1b[?6l\x1b[?1049l\r\nneedle ";
+        let _ = writeln!(script, "os.write(1, bytes([{}]) + {end}{what}\\r\\n'); time.sleep(0.002)", list.join(","));
     }
     std::fs::write(&file, script).expect("writes");
     root.start("hostile", &["python3", file.to_str().expect("a path")]);
@@ -119,7 +119,10 @@ fn promise_12_nor_when_it_is_looked_back_at_while_it_lives() {
     let root = Root::new();
     root.start("live", crate::support::BASH);
     for (what, bytes) in arsenal().into_iter().filter(|(what, _)| !matches!(*what, "reset" | "columns" | "line drawing" | "the window")) {
-        let hex: String = bytes.iter().map(|byte| format!("\\x{byte:02x}")).collect();
+        let mut hex = String::new();
+        for byte in bytes {
+            let _ = write!(hex, "\\x{byte:02x}");
+        }
         root.run(&["send", "live", "--enter", &format!("printf '{hex}\\x18\\r\\nneedle {what}\\n'")]).ok();
     }
     root.run(&["send", "live", "--enter", "clear; echo all-$((40+2))"]).ok();
