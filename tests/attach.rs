@@ -388,3 +388,18 @@ fn whoever_had_control_before_a_crash_has_it_after() {
         watcher.wait_for_text("another client has control");
     }
 }
+
+#[test]
+fn keys_before_the_one_that_leaves_reach_the_program() {
+    let root = Root::new();
+    root.start("shell", BASH);
+    let mut term = Term::open(&root, 80, 24, &["attach", "shell"]);
+    term.wait_for_text("$");
+    term.send(b"echo before-$((40+2))-looking\r\x02[");
+    term.wait_for_text("q back to the program");
+    term.send(b"q");
+    term.wait_for_text("before-42-looking");
+    term.send(b"echo before-$((40+2))-leaving\r\x02d");
+    term.wait_exit();
+    root.wait_screen("shell", "before-42-leaving");
+}

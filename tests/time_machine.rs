@@ -247,6 +247,13 @@ fn a_recording_full_of_marks_opens_and_holds_up_nobody() {
     let outline = machine.ask(json!({"request": "replay", "name": "marks"}));
     let marks = outline["marks"].as_array().expect("marks").len();
     assert!((1000..=10_000).contains(&marks), "{marks}");
+    // marks without commands and ends without beginnings, many of each
+    let mut cast = String::from("{\"version\":2,\"width\":80,\"height\":24}\n");
+    for n in 0..30_000 {
+        cast += if n < 15_000 { "[1,\"m\",\"x\"]\n" } else { "[2,\"o\",\"\\u001b]133;D;1\\u0007\"]\n" };
+    }
+    root.run_with_input(&["import", "-", "-n", "ends"], cast.as_bytes()).ok();
+    assert!(root.run(&["export", "ends"]).ok().contains("133;D"));
     // whoever asks and leaves takes the work with them
     for _ in 0..20 {
         let mut wire = Wire::greeted(&root.socket());

@@ -12,6 +12,7 @@ use shared::transcript::{Ending, Transcript};
 
 use crate::language;
 use crate::recording::{self, ReadError, Reader, Record, SegmentHeader};
+use crate::search::{Gone, Wanted};
 
 /// Fed in one go: more lets more of a flood be skipped, less keeps other sessions quick.
 const SLICE: std::ops::RangeInclusive<usize> = (8 << 10)..=(256 << 10);
@@ -21,6 +22,9 @@ const TURN: Duration = Duration::from_micros(400);
 
 /// Lines of scrollback at most: an answer that fits into one message and into memory.
 const MAX_SCROLLBACK: usize = 20_000;
+
+/// Lines are looked for no further back than about this.
+const MAX_BACK: u64 = 64 << 20;
 
 pub struct Picture {
     reader: Reader,
@@ -266,17 +270,21 @@ pub fn draw(transcript: &mut Transcript, record: &Record<'_>, out: &mut Vec<u8>)
 
 /// The last `wanted` lines that left the top of the screen before `until`, read back from the recording.
 pub async fn scrolled_away(dir: &Path, until: Offset, wanted: usize) -> Vec<Line> {
-    let lines = read_back(dir, until, wanted.min(MAX_SCROLLBACK)).await;
+    if wanted == 0 {
+        return Vec::new();
+    }
+    // whoever asked may leave, and everybody else is not to wait
+    let asker = Wanted::default();
+    let (dir, gone) = (dir.to_owned(), asker.gone());
+    let lines = tokio::task::spawn_blocking(move || read_back(&dir, until, wanted.min(MAX_SCROLLBACK), &gone)).await;
     lines
+        .unwrap_or_default()
         .into_iter()
         .map(|line| Line { text: line.text, ansi: String::from_utf8_lossy(&line.ansi).into_owned(), wrapped: line.wrapped })
         .collect()
 }
 
-async fn read_back(dir: &Path, until: Offset, wanted: usize) -> Vec<ScrolledLine> {
-    if wanted == 0 {
-        return Vec::new();
-    }
+fn read_back(dir: &Path, until: Offset, wanted: usize, gone: &Gone) -> Vec<ScrolledLine> {
     // a line is rarely longer than this; too little is tried again from further back
     let mut span = (wanted as u64 * 200).max(64 << 10);
     loop {
@@ -285,14 +293,14 @@ async fn read_back(dir: &Path, until: Offset, wanted: usize) -> Vec<ScrolledLine
         let reached_start = picture.offset() == recording::segments(dir).ok().and_then(|s| s.first().copied()).unwrap_or(0);
         picture.screen().capture_scrolled(true);
         let mut lines: Vec<ScrolledLine> = Vec::new();
-        while picture.step(until) {
+        while !gone.is_true() && picture.step(until) {
             lines.extend(picture.screen().take_scrolled());
             if lines.len() > wanted * 2 {
                 lines.drain(..lines.len() - wanted);
             }
-            tokio::task::yield_now().await;
         }
-        if lines.len() >= wanted || reached_start {
+        // a program that draws its whole screen leaves no lines, however far back one looks
+        if lines.len() >= wanted || reached_start || span >= MAX_BACK || gone.is_true() {
             let surplus = lines.len().saturating_sub(wanted);
             lines.drain(..surplus);
             return lines;

@@ -143,7 +143,8 @@ impl Replay {
                 size += told(&mut transcript, end, time, &record, &mut records);
             });
             match outcome {
-                Ok(true) if size < most => {}
+                // frames that say nothing to a client are no answer
+                Ok(true) if size < most || records.is_empty() => {}
                 Ok(true) => return Ok((records, false)),
                 Ok(false) => return Ok((records, true)),
                 Err(_) if !records.is_empty() => return Ok((records, false)),

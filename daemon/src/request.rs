@@ -125,6 +125,7 @@ pub fn only_waits(request: &Request) -> bool {
             | Request::Result { .. }
             | Request::Replay(_)
             | Request::Seek { .. }
+            | Request::Scrolled { .. }
             | Request::Records { .. }
             | Request::Search(_)
             | Request::Find { .. }

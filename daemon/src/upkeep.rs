@@ -76,7 +76,8 @@ pub async fn run(context: Context) {
     loop {
         while let Some(runtime) = context.upkeep.next() {
             tend(&context, runtime).await;
-            limits_due.get_or_insert(tokio::time::Instant::now() + LOOK_AFTER);
+            let soon = tokio::time::Instant::now() + LOOK_AFTER;
+            limits_due = Some(limits_due.map_or(soon, |due| due.min(soon)));
         }
         let look = async {
             match limits_due {
@@ -87,8 +88,10 @@ pub async fn run(context: Context) {
         tokio::select! {
             () = context.upkeep.changed.notified() => {}
             () = look => {
-                limits_due = None;
                 keep_to_limits(&context).await;
+                // what is quiet grows old too
+                let by_age = context.config.recording.max_age_days > 0;
+                limits_due = by_age.then(|| tokio::time::Instant::now() + Duration::from_hours(24));
             }
         }
     }

@@ -350,7 +350,7 @@ impl Holder {
         if let Some(bytes) = buffer.get_mut(..filled).filter(|bytes| !bytes.is_empty()) {
             let shown = self.echo.shown(bytes);
             if !shown.is_empty() {
-                self.record(kind::INPUT, &shown);
+                self.keep_input(shown);
             }
             if let Some(redactor) = &self.redactor {
                 redactor.cover_bytes(bytes);
@@ -569,13 +569,20 @@ impl Holder {
         let Some(modes) = self.pty.as_ref().and_then(|pty| tcgetattr(&pty.master).ok()).map(|state| state.local_modes) else { return };
         if modes.contains(LocalModes::ECHO) {
             self.echo.clear();
-            self.record(kind::INPUT, bytes);
+            self.keep_input(bytes.to_vec());
         } else if modes.contains(LocalModes::ICANON) {
             // whole lines without an echo: a password
             self.echo.clear();
         } else {
             self.echo.typed(bytes);
         }
+    }
+
+    fn keep_input(&mut self, mut bytes: Vec<u8>) {
+        if let Some(redactor) = &self.redactor {
+            redactor.cover_bytes(&mut bytes);
+        }
+        self.record(kind::INPUT, &bytes);
     }
 
     fn forget(&mut self) {

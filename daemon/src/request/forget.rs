@@ -20,7 +20,9 @@ pub async fn forget(context: &Context, name: String, author: Author) -> Result<F
     let mut is_live = false;
     // what is being written beside a recording just now would outlive it
     let _quiet = context.upkeep.quiet().await;
-    for recorded in context.store.recorded_of(session.id).await? {
+    let all = context.store.recorded_of(session.id).await?;
+    let has_none = all.is_empty();
+    for recorded in all {
         let dir = context.paths.recording(recorded.runtime);
         bytes += recording::disk_bytes(&dir);
         match context.registry.runtime(recorded.runtime) {
@@ -46,7 +48,12 @@ pub async fn forget(context: &Context, name: String, author: Author) -> Result<F
         }
     }
     context.store.forget(session.id, bytes, author).await?;
-    let note = is_live.then(|| "it goes on: what is on its screen now stays until it is drawn over".to_owned());
+    let note = if is_live {
+        Some("it goes on: what is on its screen now stays until it is drawn over".to_owned())
+    } else {
+        has_none
+            .then(|| format!("it has no recording of its own; what was printed meanwhile may be with another session of {}", session.name))
+    };
     Ok(Forgotten { session: session.id, name: session.name, bytes, note })
 }
 

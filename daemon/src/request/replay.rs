@@ -165,15 +165,17 @@ fn nothing_recorded(name: &str) -> Failure {
 /// Beginnings and ends put together.
 pub fn found_marks(found: Vec<FoundMark>) -> Vec<Mark> {
     let mut marks: Vec<Mark> = Vec::new();
+    // the command that has not ended yet
+    let mut open: Option<usize> = None;
     for mark in found {
         match mark {
             FoundMark::Begins { offset, time, text } => {
+                open = Some(marks.len());
                 marks.push(Mark { time, offset: Some(offset), kind: MarkKind::Command, text, exit_code: None, took: None });
             }
             FoundMark::Ends { time, exit_code, .. } => {
-                let open = marks.iter_mut().rev().find(|mark| mark.kind == MarkKind::Command).filter(|mark| mark.took.is_none());
-                if let Some(open) = open {
-                    (open.exit_code, open.took) = (exit_code, Some(time.saturating_sub(open.time)));
+                if let Some(ended) = open.take().and_then(|open| marks.get_mut(open)) {
+                    (ended.exit_code, ended.took) = (exit_code, Some(time.saturating_sub(ended.time)));
                 }
             }
             FoundMark::Marker { offset, time, text } => {

@@ -93,6 +93,9 @@ pub async fn attach(context: &Context, caller: &Arc<Caller>, id: u64, attach: At
 /// Keys read ahead of a program that does not read its input; beyond that even our own keys have to wait.
 const MAX_AHEAD: usize = 8 << 20;
 
+/// Keys before the one that leaves get this long to reach the program.
+const LAST_KEYS: std::time::Duration = std::time::Duration::from_secs(1);
+
 /// Keys of a terminal the daemon has: most go to the program, a few are for us. Those few are obeyed even while the
 /// program takes nothing.
 async fn read_keys(caller: Arc<Caller>, keys: Source, prefix: Prefix) {
@@ -113,6 +116,19 @@ async fn read_keys(caller: Arc<Caller>, keys: Source, prefix: Prefix) {
             for action in prefixed.feed(&bytes[..count]) {
                 match action {
                     Action::Send(bytes) => ahead.extend_from_slice(&bytes),
+                    // what was typed before is still for the program
+                    Action::Detach | Action::History if is_sending || !ahead.is_empty() => {
+                        let last = async {
+                            if is_sending {
+                                (&mut input).await;
+                            }
+                            caller.input(std::mem::take(&mut ahead)).await;
+                        };
+                        let _ = tokio::time::timeout(LAST_KEYS, last).await;
+                        let why = if matches!(action, Action::Detach) { Detached::ByKey } else { Detached::History };
+                        caller.outbox.line(&Push::Detached { why, alternate: None });
+                        return;
+                    }
                     Action::Detach => {
                         caller.outbox.line(&Push::Detached { why: Detached::ByKey, alternate: None });
                         return;
