@@ -105,14 +105,11 @@ impl App {
             KeyCode::Char('n') => return vec![Effect::New],
             KeyCode::Enter => {
                 if let Some(session) = self.selection() {
-                    if session.status.has_ended() {
-                        let text = format!("{} has ended: `sessions-tui screen {}` prints its last screen", session.name, session.name);
-                        self.message = Some(Message::Said(text));
-                    } else {
-                        return vec![Effect::Attach(session.id.to_string())];
-                    }
+                    let id = session.id.to_string();
+                    return vec![if session.status.has_ended() { Effect::Replay(id) } else { Effect::Attach(id) }];
                 }
             }
+            KeyCode::Char('p') => return self.selection().map(|session| Effect::Replay(session.id.to_string())).into_iter().collect(),
             KeyCode::Char('x') => self.ask(Deed::Kill),
             KeyCode::Char('D') => self.ask(Deed::Remove),
             _ => {}
@@ -191,15 +188,15 @@ pub mod tests {
     fn keys_move_act_and_leave() {
         let mut app = App::default();
         let list = vec![session("a", Status::Active), session("b", Status::Completed)];
-        let first = list[0].id.to_string();
+        let (first, ended) = (list[0].id.to_string(), list[1].id.to_string());
         app.update(Event::Sessions(list));
         assert_eq!(press(&mut app, KeyCode::Enter), vec![Effect::Attach(first.clone())]);
         press(&mut app, KeyCode::Char('j'));
         press(&mut app, KeyCode::Char('j'));
         assert_eq!(app.selected, 1);
-        assert_eq!(press(&mut app, KeyCode::Enter), vec![], "an ended session is not attached to");
-        assert!(app.message.is_some());
+        assert_eq!(press(&mut app, KeyCode::Enter), vec![Effect::Replay(ended)], "an ended session is not attached to");
         press(&mut app, KeyCode::Char('k'));
+        assert_eq!(press(&mut app, KeyCode::Char('p')), vec![Effect::Replay(first.clone())]);
         assert_eq!(press(&mut app, KeyCode::Char('x')), vec![]);
         assert_eq!(press(&mut app, KeyCode::Char('n')), vec![], "n is no");
         press(&mut app, KeyCode::Char('x'));

@@ -21,6 +21,8 @@ pub enum Event {
 pub enum Effect {
     Refresh,
     Attach(String),
+    /// Plays what it recorded.
+    Replay(String),
     New,
     Kill(String),
     Remove(String),

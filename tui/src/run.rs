@@ -6,6 +6,7 @@ use ratatui::DefaultTerminal;
 use shared::filter::Filter;
 use shared::message::{Failure, Gone, NewSession, Push, Request};
 use shared::paths::Paths;
+use shared::replay::Of;
 use shared::session::Session;
 
 use crate::app::App;
@@ -13,7 +14,7 @@ use crate::attach::{self, Wish};
 use crate::client::Client;
 use crate::event::{Effect, Event};
 use crate::view::{self, Surroundings};
-use crate::{connect, environment, tty};
+use crate::{connect, environment, replay, tty};
 
 pub async fn dashboard(paths: &Paths) -> Result<(), Failure> {
     if !tty::is_interactive() {
@@ -27,7 +28,18 @@ pub async fn dashboard(paths: &Paths) -> Result<(), Failure> {
         let mut terminal = ratatui::try_init().map_err(|error| Failure::failed(format!("the terminal: {error}")))?;
         let outcome = show(paths, &mut client, &mut app, &mut terminal, std::mem::take(&mut effects)).await;
         ratatui::restore();
-        let Some(name) = outcome? else { return Ok(()) };
+        let name = match outcome? {
+            Leaves::Quits => return Ok(()),
+            Leaves::Attaches(name) => name,
+            Leaves::Replays(name) => {
+                let of = Of { name, ..Of::default() };
+                if let Err(failure) = replay::replay(paths, of, &replay::Start::default()).await {
+                    effects.extend(app.update(Event::Failed(failure.message)));
+                }
+                effects.push(Effect::Refresh);
+                continue;
+            }
+        };
         let prefix = environment::load_config(paths).0.keys.prefix;
         let attached = async {
             let client = connect::connect(paths).await?;
@@ -49,14 +61,21 @@ async fn watching(paths: &Paths) -> Result<Client, Failure> {
     Ok(client)
 }
 
-/// Runs until the user quits (`None`) or wants to attach.
+/// Why the list gives the terminal back.
+enum Leaves {
+    Quits,
+    Attaches(String),
+    Replays(String),
+}
+
+/// Runs until the user wants something else.
 async fn show(
     paths: &Paths,
     client: &mut Client,
     app: &mut App,
     terminal: &mut DefaultTerminal,
     mut effects: Vec<Effect>,
-) -> Result<Option<String>, Failure> {
+) -> Result<Leaves, Failure> {
     let mut keys = EventStream::new();
     let home = std::env::var("HOME").ok();
     loop {
@@ -64,8 +83,7 @@ async fn show(
             for effect in std::mem::take(&mut effects) {
                 let event = match perform(client, effect).await {
                     Ok(Done::Event(event)) => event,
-                    Ok(Done::Attach(name)) => return Ok(Some(name)),
-                    Ok(Done::Quit) => return Ok(None),
+                    Ok(Done::Leave(leaves)) => return Ok(leaves),
                     Err(failure) => Event::Failed(failure.message),
                 };
                 effects.extend(app.update(event));
@@ -78,7 +96,7 @@ async fn show(
                 Some(Ok(TerminalEvent::Key(key))) => Event::Key(key),
                 Some(Ok(_)) => Event::Resized,
                 // the window was closed
-                Some(Err(_)) | None => return Ok(None),
+                Some(Err(_)) | None => return Ok(Leaves::Quits),
             },
             push = client.push() => match push {
                 Ok(Push::Stopping { restart: false }) => return Err(connect::no_daemon("the daemon was stopped; sessions go on".into())),
@@ -97,14 +115,14 @@ async fn show(
 
 enum Done {
     Event(Event),
-    Attach(String),
-    Quit,
+    Leave(Leaves),
 }
 
 async fn perform(client: &mut Client, effect: Effect) -> Result<Done, Failure> {
     Ok(match effect {
-        Effect::Quit => Done::Quit,
-        Effect::Attach(name) => Done::Attach(name),
+        Effect::Quit => Done::Leave(Leaves::Quits),
+        Effect::Attach(name) => Done::Leave(Leaves::Attaches(name)),
+        Effect::Replay(name) => Done::Leave(Leaves::Replays(name)),
         Effect::Refresh => Done::Event(Event::Sessions(client.call(Request::List(Filter::default())).await?)),
         Effect::New => {
             let workspace = std::env::current_dir().map_err(|error| Failure::failed(format!("this folder cannot be used: {error}")))?;
@@ -116,7 +134,7 @@ async fn perform(client: &mut Client, effect: Effect) -> Result<Done, Failure> {
                 ..NewSession::default()
             };
             let session: Session = client.call(Request::New(request)).await?;
-            Done::Attach(session.id.to_string())
+            Done::Leave(Leaves::Attaches(session.id.to_string()))
         }
         Effect::Kill(name) => {
             let session: Session = client.call(Request::Kill { name }).await?;

@@ -21,6 +21,7 @@ const MAX_NAME: usize = 24;
 
 const KEYS: &[(&str, &str)] = &[
     ("enter", "attach (ctrl-b d comes back)"),
+    ("p", "play what it recorded; enter does for those that ended"),
     ("n", "new session: your shell, here"),
     ("j k ↑ ↓", "move"),
     ("g G", "first, last"),
@@ -130,7 +131,9 @@ fn footer(app: &App, frame: &mut Frame<'_>, area: Rect) {
         Some(Message::Failed(why)) => Line::styled(format!(" {}", visible(why)), Style::new().fg(Color::Red)),
         Some(Message::Said(what)) => Line::raw(format!(" {}", visible(what))),
         None if area.width < 50 => Line::styled(" enter attach  n new  ? keys  q quit", Style::new().add_modifier(Modifier::DIM)),
-        None => Line::styled(" enter attach   n new   x end   D remove   ? keys   q quit", Style::new().add_modifier(Modifier::DIM)),
+        None => {
+            Line::styled(" enter attach   p play   n new   x end   D remove   ? keys   q quit", Style::new().add_modifier(Modifier::DIM))
+        }
     };
     frame.render_widget(Paragraph::new(line), area);
 }
