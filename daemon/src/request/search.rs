@@ -177,7 +177,8 @@ impl Search<'_> {
             let gone = self.wanted.gone();
             let marks = move || Some((recording::header(&dir)?, recording::Index::read(&dir, end, &|| gone.is_true()).ok()?.marks));
             let Some((header, marks)) = self.context.searches.take(marks).await.flatten() else { continue };
-            for mark in found_marks(marks).into_iter().filter(|mark| mark.kind == MarkKind::Command) {
+            // newest first, also of those that came in one piece
+            for mark in found_marks(marks).into_iter().rev().filter(|mark| mark.kind == MarkKind::Command) {
                 let at = Timestamp::from_microsecond(header.began_at.saturating_add_unsigned(mark.time)).unwrap_or_default();
                 let is_meant = self.query.exit_code.is_none_or(|code| mark.exit_code == Some(code)) && self.query.is_in_time(at);
                 if is_meant {
