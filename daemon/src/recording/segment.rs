@@ -35,6 +35,10 @@ pub(super) struct Packed {
     blocks: Vec<Block>,
     /// The last one that was needed.
     unpacked: Option<(usize, Vec<u8>)>,
+    /// Made once: it is larger than a block.
+    decompressor: zstd::bulk::Decompressor<'static>,
+    /// A block as it is in the file; kept for its room.
+    scratch: Vec<u8>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -123,16 +127,19 @@ impl Packed {
         if at > length {
             return Err(broken("its table does not fit"));
         }
-        Ok(Self { file, blocks, unpacked: None })
+        Ok(Self { file, blocks, unpacked: None, decompressor: zstd::bulk::Decompressor::new()?, scratch: Vec::new() })
     }
 
     fn read_at(&mut self, buffer: &mut [u8], position: u64) -> io::Result<usize> {
         let Some(number) = self.blocks.partition_point(|block| block.start <= position).checked_sub(1) else { return Ok(0) };
         let block = self.blocks[number];
         if self.unpacked.as_ref().is_none_or(|(known, _)| *known != number) {
-            let mut packed = vec![0; block.packed];
-            self.file.read_exact_at(&mut packed, block.at)?;
-            let plain = zstd::bulk::decompress(&packed, block.plain).map_err(|_| broken("a block cannot be unpacked"))?;
+            self.scratch.resize(block.packed, 0);
+            self.file.read_exact_at(&mut self.scratch, block.at)?;
+            let mut plain = self.unpacked.take().map(|(_, plain)| plain).unwrap_or_default();
+            plain.clear();
+            plain.reserve(block.plain);
+            self.decompressor.decompress_to_buffer(&self.scratch, &mut plain).map_err(|_| broken("a block cannot be unpacked"))?;
             if plain.len() != block.plain {
                 return Err(broken("a block has another length than its table says"));
             }
