@@ -93,7 +93,7 @@ def main():
                 runtime, end = outline["runtime"], outline["end"]
                 folder = next(os.path.join(d) for d, _, files in os.walk(root) if os.path.basename(d) == runtime.replace("-", ""))
                 # whatever is done in the background is done
-                while any(f.endswith(".rec") for f in sorted(os.listdir(folder))[:-2] if f.endswith(".rec") and f != max(x for x in os.listdir(folder) if x.endswith(".rec"))):
+                while sum(f.endswith(".rec") for f in os.listdir(folder)) > 1:
                     time.sleep(0.2)
                 random.seed(11)
                 took = []
