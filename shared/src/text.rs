@@ -16,6 +16,26 @@ pub fn is_visible(text: &str) -> bool {
     !text.chars().any(is_unsafe)
 }
 
+/// What `%41` means in addresses; what is no such thing stays as it is.
+pub fn percent_decoded(bytes: &[u8]) -> Vec<u8> {
+    let mut out = Vec::with_capacity(bytes.len());
+    let mut rest = bytes;
+    while let Some((first, tail)) = rest.split_first() {
+        let coded = (*first == b'%').then(|| tail.get(..2)).flatten().and_then(|hex| std::str::from_utf8(hex).ok());
+        match coded.and_then(|hex| u8::from_str_radix(hex, 16).ok()) {
+            Some(byte) => {
+                out.push(byte);
+                rest = &tail[2..];
+            }
+            None => {
+                out.push(*first);
+                rest = tail;
+            }
+        }
+    }
+    out
+}
+
 /// Columns the text takes in a terminal.
 pub fn columns(text: &str) -> usize {
     text.chars().map(|c| c.width().unwrap_or(0)).sum()
@@ -76,6 +96,13 @@ mod tests {
         assert_eq!(visible("a\x1b[31mb\u{202e}c\n"), "a·[31mb·c·");
         assert!(is_visible("größe 世界"));
         assert!(!is_visible("tab\there"));
+    }
+
+    #[test]
+    fn addresses_are_decoded_and_the_rest_stays() {
+        for (coded, plain) in [("a%20b%C3%BC", "a bü"), ("100%", "100%"), ("%zz%4", "%zz%4"), ("", "")] {
+            assert_eq!(percent_decoded(coded.as_bytes()), plain.as_bytes());
+        }
     }
 
     #[test]

@@ -255,28 +255,10 @@ fn label(text: &str) -> String {
 fn told_command(rest: &str) -> Option<String> {
     rest.split(';').find_map(|part| {
         if let Some(url) = part.strip_prefix("cmdline_url=") {
-            return Some(unescape(url));
+            return Some(String::from_utf8_lossy(&shared::text::percent_decoded(url.as_bytes())).into_owned());
         }
         part.strip_prefix("cmdline=").map(|plain| plain.trim_matches('\'').to_owned())
     })
-}
-
-fn unescape(url: &str) -> String {
-    let (mut bytes, mut rest) = (Vec::new(), url.as_bytes());
-    while let Some((&first, tail)) = rest.split_first() {
-        let hex = (first == b'%').then(|| tail.get(..2)).flatten().and_then(|hex| std::str::from_utf8(hex).ok());
-        match hex.and_then(|hex| u8::from_str_radix(hex, 16).ok()) {
-            Some(byte) => {
-                bytes.push(byte);
-                rest = &tail[2..];
-            }
-            None => {
-                bytes.push(first);
-                rest = tail;
-            }
-        }
-    }
-    String::from_utf8_lossy(&bytes).into_owned()
 }
 
 /// What was to be seen behind the prompt when the command began: drawn on a small screen, as the shell drew it.

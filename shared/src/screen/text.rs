@@ -125,17 +125,7 @@ pub fn path_of_uri(uri: &str) -> Option<String> {
     if !path.starts_with('/') {
         return None;
     }
-    let mut bytes = Vec::with_capacity(path.len());
-    let mut rest = path.as_bytes();
-    while let Some((&byte, tail)) = rest.split_first() {
-        let escaped = (byte == b'%')
-            .then(|| tail.get(..2))
-            .flatten()
-            .and_then(|hex| std::str::from_utf8(hex).ok())
-            .and_then(|hex| u8::from_str_radix(hex, 16).ok());
-        bytes.push(escaped.unwrap_or(byte));
-        rest = if escaped.is_some() { &tail[2..] } else { tail };
-    }
+    let bytes = crate::text::percent_decoded(path.as_bytes());
     Some(sanitise(&bytes, super::modes::TEXT_LIMIT))
 }
 

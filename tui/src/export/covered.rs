@@ -6,6 +6,7 @@ use std::io::{self, Write};
 
 use shared::redact::{OVERLAP, Redactor};
 use shared::seen::{Seen, Text};
+use shared::text::percent_decoded;
 
 use super::{Piece, Said, Sink};
 
@@ -120,7 +121,7 @@ fn in_strings(redactor: &Redactor, bytes: &[u8]) -> Vec<usize> {
         let end = memchr::memchr2(0x07, 0x1b, &bytes[start..]).map_or(bytes.len(), |end| start + end);
         let payload = &bytes[start..end];
         let is_clipboard = payload.starts_with(b"52;");
-        let is_coded = memchr::memmem::find(payload, b"_url=").is_some() && !redactor.find(&unescaped(payload)).is_empty();
+        let is_coded = memchr::memmem::find(payload, b"_url=").is_some() && !redactor.find(&percent_decoded(payload)).is_empty();
         if is_clipboard || is_coded {
             // the number stays, so that it is still the same kind of string
             let first = payload.iter().position(|byte| *byte == b';').map_or(0, |place| place + 1);
@@ -131,26 +132,6 @@ fn in_strings(redactor: &Redactor, bytes: &[u8]) -> Vec<usize> {
         at = end;
     }
     found
-}
-
-/// What `%41` means.
-fn unescaped(bytes: &[u8]) -> Vec<u8> {
-    let mut out = Vec::with_capacity(bytes.len());
-    let mut rest = bytes;
-    while let Some((first, tail)) = rest.split_first() {
-        let coded = (*first == b'%').then(|| tail.get(..2)).flatten().and_then(|hex| std::str::from_utf8(hex).ok());
-        match coded.and_then(|hex| u8::from_str_radix(hex, 16).ok()) {
-            Some(byte) => {
-                out.push(byte);
-                rest = &tail[2..];
-            }
-            None => {
-                out.push(*first);
-                rest = tail;
-            }
-        }
-    }
-    out
 }
 
 #[cfg(test)]
