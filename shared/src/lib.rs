@@ -3,6 +3,7 @@
 
 mod answer;
 pub mod asciicast;
+pub mod attention;
 pub mod config;
 pub mod event;
 pub mod exec;
@@ -12,6 +13,7 @@ pub mod id;
 pub mod json;
 pub mod keys;
 pub mod lease;
+pub mod live;
 pub mod message;
 pub mod name;
 pub mod paths;

@@ -11,6 +11,7 @@ use crate::event::Event;
 use crate::exec::{ExecCall, Language, Place, Stream};
 use crate::filter::Filter;
 use crate::id::{ExecId, Offset, RuntimeId, Seq, SessionId};
+use crate::live::{Look, PulseOf};
 use crate::policy::Limit;
 use crate::replay::{self, Seek};
 use crate::runtime::Keeps;
@@ -268,6 +269,20 @@ pub enum Request {
         runtime: RuntimeId,
         until: Offset,
         most: u32,
+    },
+    /// How busy sessions are; answered with a `Pulse` for each that is there.
+    Pulse(PulseOf),
+    /// The screen as it is, for previews; answered with a `Sight`.
+    Look(Look),
+    /// A person has looked at it: what had ended by then is not news any more.
+    Seen {
+        name: String,
+    },
+    /// How much happened on which of the last days; answered with a `Calendar`.
+    Calendar {
+        #[serde(flatten)]
+        filter: Filter,
+        days: u32,
     },
     /// Ends every attachment to that session.
     Detach {
@@ -542,6 +557,16 @@ pub enum Detached {
     ByKey,
     /// The user wants to look back, in a terminal the daemon reads: the client shows that, and attaches again.
     History,
+    /// The user wants the next session, or the one before, in a terminal the daemon reads.
+    Switch { direction: Direction },
+}
+
+/// To the next of the live sessions, in the order of `ls`, or to the one before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Direction {
+    Next,
+    Previous,
 }
 
 /// What a line from a client turned out to be.

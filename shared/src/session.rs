@@ -5,6 +5,7 @@ use std::fmt;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
+use crate::attention::Needs;
 use crate::exec::Language;
 use crate::id::{RuntimeId, SessionId, ThreadId};
 use crate::policy::Policy;
@@ -114,6 +115,9 @@ pub struct Session {
     pub languages: Vec<Language>,
     /// Clients attached right now.
     pub clients: u32,
+    /// Whether it needs a person.
+    #[serde(default)]
+    pub needs: Option<Needs>,
 }
 
 impl Session {

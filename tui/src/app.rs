@@ -177,6 +177,7 @@ pub mod tests {
             size: None,
             languages: Vec::new(),
             clients: 0,
+            needs: None,
         }
     }
 

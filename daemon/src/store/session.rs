@@ -217,5 +217,6 @@ fn read(row: &Row<'_>) -> Result<Session> {
         runtime_state,
         languages: Vec::new(),
         clients: 0,
+        needs: None,
     })
 }
