@@ -143,6 +143,7 @@ pub async fn perform(context: &Context, caller: &Arc<Caller>, id: u64, request: 
     match request {
         Request::New(new) => answer!(session::new(context, new, author).await),
         Request::List(filter) => answer!(session::list(context, filter).await),
+        Request::Rows { sessions } => answer!(session::rows(context, sessions).await),
         Request::Show { name } => answer!(session::show(context, name).await),
         Request::Rename { name, new } => answer!(session::rename(context, name, new, author).await),
         Request::Kill { name } => answer!(session::kill(context, name, author).await),
@@ -197,6 +198,7 @@ pub async fn perform(context: &Context, caller: &Arc<Caller>, id: u64, request: 
         Request::KeyHelp => answer!(terminal::key_help(caller).await),
         Request::Leave => answer!(terminal::leave(caller).await),
         Request::Events { name, since, follow } => event::events(context, caller, id, name, since, follow).await.map(|()| None),
+        Request::Recent { name, before, most } => answer!(event::recent(context, name, before, most).await),
         Request::Watch => answer!(event::watch(context, caller).await),
         Request::Status => answer!(daemon::status(context)),
         Request::Stop { end_sessions, restart } => daemon::stop(context, caller, id, end_sessions, restart).await.map(|()| None),

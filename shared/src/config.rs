@@ -18,6 +18,18 @@ pub struct Config {
     pub runtime: RuntimeConfig,
     pub cleanup: CleanupConfig,
     pub webhooks: WebhookConfig,
+    pub theme: ThemeConfig,
+}
+
+/// The dashboard's colours.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(default)]
+pub struct ThemeConfig {
+    /// `dark`, `light`, `contrast`, `16` or `none`; without it, what the terminal can show.
+    pub name: Option<String>,
+    /// Own colours, by what they mean.
+    #[serde(flatten)]
+    pub colours: BTreeMap<String, String>,
 }
 
 /// Defaults by kind of session; `--idle-timeout` and `--max-duration` say otherwise for one.
@@ -125,6 +137,25 @@ impl Default for WebhookConfig {
 pub struct Keys {
     /// The key that starts a command of ours while attached, like tmux's.
     pub prefix: Prefix,
+    /// Keys of the dashboard by the name of the action, in the place of the usual ones.
+    #[serde(deserialize_with = "one_or_more")]
+    pub dashboard: BTreeMap<String, Vec<String>>,
+}
+
+/// `kill = "x"` or `kill = ["x", "delete"]`.
+fn one_or_more<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<BTreeMap<String, Vec<String>>, D::Error> {
+    #[derive(Deserialize)]
+    #[serde(untagged)]
+    enum OneOrMore {
+        One(String),
+        More(Vec<String>),
+    }
+    let read = BTreeMap::<String, OneOrMore>::deserialize(deserializer)?;
+    let all = read.into_iter().map(|(name, keys)| match keys {
+        OneOrMore::One(key) => (name, vec![key]),
+        OneOrMore::More(keys) => (name, keys),
+    });
+    Ok(all.collect())
 }
 
 #[derive(Clone, Debug, PartialEq, Deserialize)]

@@ -58,6 +58,10 @@ pub struct Call {
 pub enum Request {
     New(NewSession),
     List(Filter),
+    /// These sessions as they are now, for whoever keeps a list; those that are gone are left out.
+    Rows {
+        sessions: Vec<SessionId>,
+    },
     Show {
         name: String,
     },
@@ -303,6 +307,12 @@ pub enum Request {
         since: Option<Seq>,
         #[serde(default)]
         follow: bool,
+    },
+    /// The last events of a session, newest first: those before `before`, `most` of them.
+    Recent {
+        name: String,
+        before: Option<Seq>,
+        most: u32,
     },
     /// Events from now on.
     Watch,

@@ -107,6 +107,11 @@ impl Paths {
         self.state.join("sessions.db")
     }
 
+    /// What the dashboard remembers.
+    pub fn dashboard(&self) -> PathBuf {
+        self.state.join("dashboard.json")
+    }
+
     pub fn recordings(&self) -> PathBuf {
         self.state.join("recordings")
     }

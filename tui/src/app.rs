@@ -1,232 +1,394 @@
 //! The dashboard's state and its pure update: events in, effects out. No I/O, no clock, no drawing.
 
-use crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
-use shared::session::Session;
+mod acts;
+mod answers;
+mod keys;
+mod mouse;
+mod overlay;
+mod terminal;
+#[cfg(test)]
+mod tests;
+mod time;
+mod watch;
 
-use crate::event::{Effect, Event};
+use std::collections::{HashMap, HashSet};
+use std::time::Duration;
 
-#[derive(Debug, Default)]
-pub struct App {
-    pub sessions: Vec<Session>,
-    pub selected: usize,
-    pub overlay: Option<Overlay>,
-    pub message: Option<Message>,
-    pub has_loaded: bool,
+use ratatui::layout::Rect;
+use shared::config::Prefix;
+use shared::id::SessionId;
+use shared::live::Calendar;
+use shared::stats::{Disk, Stats};
+
+use crate::event::{Asked, Effect, Event, Turn};
+use crate::keymap::{Keymap, Place};
+use crate::state::act::{Batch, Deed};
+use crate::state::detail::Detail;
+use crate::state::hits::Hits;
+use crate::state::list::List;
+use crate::state::log::{Log, Tone};
+use crate::state::pane::Pane;
+use crate::state::rates::Rates;
+use crate::state::remembered::{Layout, Remembered};
+use crate::state::sights::Sights;
+use crate::theme::Theme;
+use crate::view::areas;
+
+pub use overlay::{Asks, Overlay, Prompt};
+pub use time::TimeMachine;
+
+/// What is shown over the sessions; the last one is seen.
+pub enum View {
+    Detail(Box<Detail>),
+    Time(TimeMachine),
+    Hits(Box<Hits>),
+    Stats(Box<Charts>),
+    Messages { cursor: usize },
 }
 
-#[derive(Debug, PartialEq, Eq)]
-pub enum Overlay {
-    Help,
-    /// Asks before something that cannot be undone.
-    Confirm {
-        question: String,
-        name: String,
-        deed: Deed,
-    },
+#[derive(Default)]
+pub struct Charts {
+    pub stats: Option<Stats>,
+    pub calendar: Option<Calendar>,
+    pub disk: Option<Disk>,
+    pub failure: Option<String>,
+    pub top: usize,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Deed {
-    Kill,
-    Remove,
+/// Where keys go while a terminal is beside the list.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Focus {
+    #[default]
+    List,
+    Pane,
 }
 
-#[derive(Debug, PartialEq, Eq)]
-pub enum Message {
-    Said(String),
+/// How the daemon is.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Link {
+    #[default]
+    Up,
+    /// Gone; another one is being started.
+    Lost,
+    /// Stopped on purpose: nobody starts it unasked.
+    Stopped,
     Failed(String),
 }
 
-impl App {
-    pub fn update(&mut self, event: Event) -> Vec<Effect> {
-        match event {
-            Event::Key(key) if key.kind == KeyEventKind::Release => vec![],
-            Event::Key(key) => self.key(key),
-            Event::Resized => vec![],
-            Event::News => vec![Effect::Refresh],
-            Event::Sessions(sessions) => {
-                self.show(sessions);
-                vec![]
-            }
-            Event::Failed(why) => {
-                self.message = Some(Message::Failed(why));
-                vec![]
-            }
-            Event::Said(what) => {
-                self.message = Some(Message::Said(what));
-                vec![]
-            }
-        }
-    }
-
-    pub fn selection(&self) -> Option<&Session> {
-        self.sessions.get(self.selected)
-    }
-
-    /// The new list, with the cursor on the session it was on.
-    fn show(&mut self, sessions: Vec<Session>) {
-        let before = self.selection().map(|session| session.id);
-        self.sessions = sessions;
-        // those that run first, in their order; then those that ended, the latest first
-        self.sessions.sort_by_key(|session| (session.status.has_ended(), session.ended_at.map(|at| -at.as_microsecond())));
-        self.has_loaded = true;
-        let same = before.and_then(|id| self.sessions.iter().position(|session| session.id == id));
-        self.selected = same.unwrap_or(self.selected).min(self.sessions.len().saturating_sub(1));
-    }
-
-    fn key(&mut self, key: KeyEvent) -> Vec<Effect> {
-        if key.code == KeyCode::Char('c') && key.modifiers.contains(KeyModifiers::CONTROL) {
-            return vec![Effect::Quit];
-        }
-        match self.overlay.take() {
-            // any key closes the help
-            Some(Overlay::Help) => return vec![],
-            Some(Overlay::Confirm { name, deed, .. }) => {
-                return match key.code {
-                    KeyCode::Char('y' | 'Y') if deed == Deed::Kill => vec![Effect::Kill(name)],
-                    KeyCode::Char('y' | 'Y') => vec![Effect::Remove(name)],
-                    _ => vec![],
-                };
-            }
-            None => {}
-        }
-        self.message = None;
-        let last = self.sessions.len().saturating_sub(1);
-        match key.code {
-            KeyCode::Char('q') | KeyCode::Esc => return vec![Effect::Quit],
-            KeyCode::Char('?') => self.overlay = Some(Overlay::Help),
-            KeyCode::Char('j') | KeyCode::Down => self.selected = (self.selected + 1).min(last),
-            KeyCode::Char('k') | KeyCode::Up => self.selected = self.selected.saturating_sub(1),
-            KeyCode::Char('g') | KeyCode::Home => self.selected = 0,
-            KeyCode::Char('G') | KeyCode::End => self.selected = last,
-            KeyCode::PageDown => self.selected = (self.selected + 10).min(last),
-            KeyCode::PageUp => self.selected = self.selected.saturating_sub(10),
-            KeyCode::Char('r') => return vec![Effect::Refresh],
-            KeyCode::Char('n') => return vec![Effect::New],
-            KeyCode::Enter => {
-                if let Some(session) = self.selection() {
-                    let id = session.id.to_string();
-                    return vec![if session.status.has_ended() { Effect::Replay(id) } else { Effect::Attach(id) }];
-                }
-            }
-            KeyCode::Char('p') => return self.selection().map(|session| Effect::Replay(session.id.to_string())).into_iter().collect(),
-            KeyCode::Char('x') => self.ask(Deed::Kill),
-            KeyCode::Char('D') => self.ask(Deed::Remove),
-            _ => {}
-        }
-        vec![]
-    }
-
-    fn ask(&mut self, deed: Deed) {
-        let Some(session) = self.selection() else { return };
-        let name = shared::text::visible(&session.name);
-        let refusal = match (deed, session.status.has_ended()) {
-            (Deed::Kill, true) => Some(format!("{name} has ended already; D removes it")),
-            (Deed::Remove, false) => Some(format!("{name} is running; x ends it first")),
-            _ => None,
-        };
-        if let Some(text) = refusal {
-            self.message = Some(Message::Said(text));
-            return;
-        }
-        let question = match deed {
-            Deed::Kill => format!("End {name}? y ends it, any other key does not"),
-            Deed::Remove => format!("Remove {name} and its recording for good? y removes it"),
-        };
-        self.overlay = Some(Overlay::Confirm { question, name: session.id.to_string(), deed });
-    }
+/// What the surroundings are.
+pub struct Setting {
+    pub keymap: Keymap,
+    pub theme: Theme,
+    pub prefix: Prefix,
+    /// The folder new sessions start in.
+    pub here: String,
+    pub home: Option<String>,
+    pub remembered: Remembered,
 }
 
-#[cfg(test)]
-pub mod tests {
-    use super::*;
-    use shared::id::{SessionId, ThreadId};
-    use shared::session::Status;
+pub struct App {
+    pub list: List,
+    pub rates: Rates,
+    pub sights: Sights,
+    pub log: Log,
+    pub views: Vec<View>,
+    pub overlay: Option<Overlay>,
+    pub layout: Layout,
+    pub hides_preview: bool,
+    pub pane: Option<Pane>,
+    pub focus: Focus,
+    pub link: Link,
+    pub keymap: Keymap,
+    pub theme: Theme,
+    pub prefix: Prefix,
+    pub here: String,
+    pub home: Option<String>,
+    pub area: Rect,
+    pub now: Duration,
+    pub at: jiff::Timestamp,
+    /// A file that is being written, in parts of a thousand.
+    pub exporting: Option<(Turn, String, u64)>,
+    /// The first words are to be said.
+    pub is_first_time: bool,
+    kept: Remembered,
+    /// The prefix key was pressed in the terminal beside the list.
+    is_armed: bool,
+    turn: Turn,
+    batches: HashMap<Turn, Batch>,
+    /// What takes the last changes back, newest last.
+    undo: Vec<Vec<(SessionId, Deed)>>,
+    stale: HashSet<SessionId>,
+    stale_due: Option<Duration>,
+    is_asking_rows: bool,
+    pulse: watch::Pulsing,
+    resting: watch::Resting,
+    last_click: Option<(Duration, u16, u16)>,
+    is_dirty: bool,
+}
 
-    pub fn session(name: &str, status: Status) -> Session {
-        let at = jiff::Timestamp::UNIX_EPOCH;
-        Session {
-            id: SessionId::new(),
-            thread: ThreadId::new(),
-            name: name.into(),
-            workspace: "/src".into(),
-            user: None,
-            channel: None,
-            mode: None,
-            task: None,
-            status,
-            status_reason: None,
-            created_at: at,
-            updated_at: at,
-            last_activity_at: at,
-            started_at: None,
-            ended_at: None,
-            iterations: 0,
-            max_iterations: 50,
-            context: serde_json::Value::Null,
-            result: None,
-            error: None,
-            metadata: serde_json::Value::Null,
-            policy: shared::policy::Policy::default(),
-            group: None,
-            queue_place: None,
-            task_count: 1,
-            command: vec!["bash".into()],
-            runtime: None,
-            runtime_state: None,
-            size: None,
-            languages: Vec::new(),
-            clients: 0,
-            needs: None,
+/// Changes that can be taken back.
+const MOST_UNDO: usize = 50;
+
+impl App {
+    pub fn new(setting: Setting) -> (Self, Vec<Effect>) {
+        let kept = setting.remembered;
+        let list = List {
+            sort: kept.sort,
+            group: kept.group,
+            scope: kept.scope,
+            filter: kept.filter.clone(),
+            cursor: kept.cursor,
+            ..List::default()
+        };
+        let app = Self {
+            list,
+            rates: Rates::default(),
+            sights: Sights::default(),
+            log: Log::default(),
+            views: Vec::new(),
+            overlay: None,
+            layout: kept.layout,
+            hides_preview: kept.hides_preview,
+            pane: None,
+            focus: Focus::List,
+            link: Link::Up,
+            keymap: setting.keymap,
+            theme: setting.theme,
+            prefix: setting.prefix,
+            here: setting.here,
+            home: setting.home,
+            area: Rect::default(),
+            now: Duration::ZERO,
+            at: jiff::Timestamp::UNIX_EPOCH,
+            exporting: None,
+            is_first_time: !kept.is_known,
+            kept,
+            is_armed: false,
+            turn: 0,
+            batches: HashMap::new(),
+            undo: Vec::new(),
+            stale: HashSet::new(),
+            stale_due: None,
+            is_asking_rows: false,
+            pulse: watch::Pulsing::default(),
+            resting: watch::Resting::default(),
+            last_click: None,
+            is_dirty: true,
+        };
+        let effects = vec![app.ask_list()];
+        (app, effects)
+    }
+
+    pub fn update(&mut self, event: Event) -> Vec<Effect> {
+        let mut effects = match event {
+            Event::Time { now, at } => {
+                self.now = now;
+                self.at = at;
+                return self.passed();
+            }
+            Event::Key(key) => {
+                self.is_dirty = true;
+                self.key(key)
+            }
+            Event::Mouse(mouse) => self.mouse(mouse),
+            Event::Paste(text) => {
+                self.is_dirty = true;
+                self.paste(&text)
+            }
+            Event::Resized(area) => {
+                self.is_dirty = true;
+                self.area = area;
+                self.resized()
+            }
+            Event::Answer(asked, reply) => self.answered(asked, *reply),
+            Event::Refused(asked, failure) => self.refused(asked, &failure),
+            Event::Told(event) => self.told(&event),
+            Event::Lost => self.lost(Link::Lost),
+            Event::Stopped => self.lost(Link::Stopped),
+            Event::NoDaemon(why) => self.lost(Link::Failed(why)),
+            Event::Back => self.back(),
+            Event::Pane(turn, news) => self.pane_news(turn, news),
+            Event::Hit(turn, hit) => {
+                let now = self.now;
+                self.in_hits(|hits| hits.take_hit(turn, *hit, now))
+            }
+            Event::Searched { turn, done, total } => self.in_hits(|hits| hits.searched(turn, done, total)),
+            Event::Found(turn, outcome) => self.in_hits(|hits| hits.finished(turn, outcome)),
+            Event::Exported(turn, done) => {
+                if let Some((mine, _, shown)) = &mut self.exporting
+                    && *mine == turn
+                {
+                    *shown = done;
+                    self.is_dirty = true;
+                }
+                Vec::new()
+            }
+            Event::Wrote(turn, outcome) => {
+                if self.exporting.as_ref().is_some_and(|(mine, _, _)| *mine == turn) {
+                    self.exporting = None;
+                }
+                self.say_outcome(outcome);
+                Vec::new()
+            }
+            Event::Left(outcome) => {
+                self.is_dirty = true;
+                self.say_outcome(outcome);
+                let mut effects = vec![self.ask_list()];
+                effects.extend(self.reopen_pane());
+                effects
+            }
+            Event::Complaint(text) => {
+                self.fail(text);
+                Vec::new()
+            }
+        };
+        effects.extend(self.look_after());
+        effects
+    }
+
+    /// Whether it has to be drawn anew; asked once for each drawing.
+    pub fn take_dirty(&mut self) -> bool {
+        std::mem::take(&mut self.is_dirty)
+    }
+
+    pub fn touch(&mut self) {
+        self.is_dirty = true;
+    }
+
+    /// When something has to happen that nobody else will tell of.
+    pub fn next_deadline(&self) -> Option<Duration> {
+        let hits = match self.views.last() {
+            Some(View::Hits(hits)) => hits.next_deadline(),
+            _ => None,
+        };
+        let time = match self.views.last() {
+            Some(View::Time(machine)) => machine.next_deadline(),
+            _ => None,
+        };
+        let list = if self.shows_sessions() { self.next_tick() } else { None };
+        let stale = self.stale_due.filter(|_| !self.is_asking_rows && self.link == Link::Up);
+        let watching = if self.link == Link::Up { self.next_watch() } else { None };
+        [self.log.next_deadline(), hits, time, list, stale, watching].into_iter().flatten().min()
+    }
+
+    /// Time has passed.
+    fn passed(&mut self) -> Vec<Effect> {
+        let now = self.now;
+        if self.log.passed(now) {
+            self.is_dirty = true;
+        }
+        let mut effects = Vec::new();
+        match self.views.last_mut() {
+            Some(View::Hits(hits)) => effects.extend(hits.passed(now)),
+            Some(View::Time(_)) => effects.extend(self.time_passed()),
+            _ => {}
+        }
+        if self.shows_sessions() && self.tick_is_due() {
+            self.is_dirty = true;
+        }
+        effects.extend(self.ask_stale());
+        effects.extend(self.look_after());
+        effects
+    }
+
+    pub fn shows_sessions(&self) -> bool {
+        self.views.is_empty()
+    }
+
+    /// Where keys are looked up.
+    pub fn place(&self) -> Place {
+        match self.views.last() {
+            None if self.layout == Layout::Grid && self.pane.is_none() => Place::Grid,
+            None => Place::List,
+            Some(View::Detail(_)) => Place::Detail,
+            Some(View::Hits(_)) => Place::Hits,
+            Some(View::Stats(_)) => Place::Stats,
+            Some(View::Messages { .. } | View::Time(_)) => Place::Messages,
         }
     }
 
-    fn press(app: &mut App, code: KeyCode) -> Vec<Effect> {
-        app.update(Event::Key(KeyEvent::from(code)))
+    fn next_turn(&mut self) -> Turn {
+        self.turn += 1;
+        self.turn
     }
 
-    #[test]
-    fn keys_move_act_and_leave() {
-        let mut app = App::default();
-        let list = vec![session("a", Status::Active), session("b", Status::Completed)];
-        let (first, ended) = (list[0].id.to_string(), list[1].id.to_string());
-        app.update(Event::Sessions(list));
-        assert_eq!(press(&mut app, KeyCode::Enter), vec![Effect::Attach(first.clone())]);
-        press(&mut app, KeyCode::Char('j'));
-        press(&mut app, KeyCode::Char('j'));
-        assert_eq!(app.selected, 1);
-        assert_eq!(press(&mut app, KeyCode::Enter), vec![Effect::Replay(ended)], "an ended session is not attached to");
-        press(&mut app, KeyCode::Char('k'));
-        assert_eq!(press(&mut app, KeyCode::Char('p')), vec![Effect::Replay(first.clone())]);
-        assert_eq!(press(&mut app, KeyCode::Char('x')), vec![]);
-        assert_eq!(press(&mut app, KeyCode::Char('n')), vec![], "n is no");
-        press(&mut app, KeyCode::Char('x'));
-        assert_eq!(press(&mut app, KeyCode::Char('y')), vec![Effect::Kill(first)]);
-        press(&mut app, KeyCode::Char('?'));
-        assert_eq!(press(&mut app, KeyCode::Char('q')), vec![], "q closes the help first");
-        assert_eq!(press(&mut app, KeyCode::Char('q')), vec![Effect::Quit]);
+    pub fn say(&mut self, text: impl Into<String>) {
+        self.log.say(text, Tone::Said, self.at, self.now);
+        self.is_dirty = true;
     }
 
-    #[test]
-    fn the_cursor_stays_on_its_session() {
-        let mut app = App::default();
-        let (a, b) = (session("a", Status::Active), session("b", Status::Active));
-        app.update(Event::Sessions(vec![a.clone(), b.clone()]));
-        press(&mut app, KeyCode::Down);
-        app.update(Event::Sessions(vec![session("new", Status::Active), a, b]));
-        assert_eq!(app.selection().map(|s| s.name.as_str()), Some("b"));
-        app.update(Event::Sessions(vec![]));
-        assert_eq!(press(&mut app, KeyCode::Enter), vec![]);
+    pub fn fail(&mut self, text: impl Into<String>) {
+        self.log.say(text, Tone::Failed, self.at, self.now);
+        self.is_dirty = true;
     }
 
-    #[test]
-    fn those_that_run_come_first() {
-        let mut app = App::default();
-        let (mut old, mut new) = (session("old", Status::Failed), session("new", Status::Completed));
-        old.ended_at = Some(jiff::Timestamp::UNIX_EPOCH);
-        new.ended_at = Some(jiff::Timestamp::from_second(9).expect("a time"));
-        app.update(Event::Sessions(vec![old, session("one", Status::Active), new, session("two", Status::Paused)]));
-        let names: Vec<&str> = app.sessions.iter().map(|session| session.name.as_str()).collect();
-        assert_eq!(names, ["one", "two", "new", "old"]);
+    fn say_outcome(&mut self, outcome: Result<String, String>) {
+        match outcome {
+            Ok(text) => self.say(text),
+            Err(text) => self.fail(text),
+        }
+    }
+
+    fn in_hits(&mut self, change: impl FnOnce(&mut Hits) -> bool) -> Vec<Effect> {
+        let found = self.views.iter_mut().find_map(|view| match view {
+            View::Hits(hits) => Some(hits),
+            _ => None,
+        });
+        if found.is_some_and(|hits| change(hits)) {
+            self.is_dirty = true;
+        }
+        Vec::new()
+    }
+
+    /// The window has another size.
+    fn resized(&mut self) -> Vec<Effect> {
+        self.place_cursor();
+        let mut effects = self.resize_pane();
+        effects.extend(self.time_resized());
+        effects
+    }
+
+    /// The connection was given up: what was asked will not be answered.
+    pub fn forget_asked(&mut self) {
+        self.sights.lost();
+        self.pulse = watch::Pulsing::default();
+        self.is_asking_rows = false;
+        self.batches.clear();
+    }
+
+    /// What is remembered, if it is not what was.
+    pub fn remember(&mut self) -> Option<Effect> {
+        let now = Remembered {
+            sort: self.list.sort,
+            group: self.list.group,
+            scope: self.list.scope,
+            layout: self.layout,
+            hides_preview: self.hides_preview,
+            filter: self.list.filter.clone(),
+            cursor: self.list.cursor,
+            is_known: true,
+            code: self.kept.code.clone(),
+        };
+        (now != self.kept).then(|| {
+            self.kept = now.clone();
+            Effect::Remember(Box::new(now))
+        })
+    }
+
+    /// Scrolls so that the cursor is seen.
+    fn place_cursor(&mut self) {
+        let height = areas::list_height(self);
+        self.list.follow_cursor(height);
+        let page = areas::page_height(self);
+        match self.views.last_mut() {
+            Some(View::Detail(detail)) => detail.follow_cursor(page),
+            Some(View::Hits(hits)) => hits.follow_cursor(areas::hits_height(self.area)),
+            _ => {}
+        }
+    }
+
+    fn ask_list(&self) -> Effect {
+        let filter = shared::filter::Filter { all: self.list.scope == crate::state::list::Scope::All, ..Default::default() };
+        Effect::Ask(Asked::List, shared::message::Request::List(filter))
     }
 }

@@ -31,7 +31,7 @@ use shared::screen::Size;
 use crate::environment;
 
 pub use daemon::{announce_ready, announce_refusal};
-pub use table::{ago, mark, short_path, status_words, what};
+pub use table::{ago, bytes, length, mark, short_path, status_words, what};
 
 const EXAMPLES: &str = "\
 Examples:

@@ -6,16 +6,21 @@ mod covered;
 mod html;
 mod text;
 
-use std::io::{self, Write};
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use shared::message::{Failure, Request};
+use shared::paths::Paths;
 use shared::redact::Redactor;
 use shared::replay::{MarkKind, Moment, Of, Outline, Records, Seek, What};
 use shared::screen::{Keyframe, Screen};
 
 use crate::client::Client;
+use crate::environment;
 
 /// Asked for at a time.
 const BATCH: u32 = 512 << 10;
@@ -137,6 +142,50 @@ pub async fn export(client: &mut Client, wish: Wish, out: &mut dyn Write, mut pr
     covered.finish().map_err(written)?;
     progress(1000);
     Ok(outline)
+}
+
+/// Whether a file that is there already may go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Overwrite {
+    No,
+    Yes,
+}
+
+/// Writes a recording to a file, which is whole as soon as it is there; gives how large it is.
+pub async fn to_file(
+    client: &mut Client,
+    wish: Wish,
+    path: &Path,
+    overwrite: Overwrite,
+    progress: impl FnMut(u64),
+) -> Result<(Outline, u64), Failure> {
+    let cannot = |error: io::Error| Failure::failed(format!("{}: {error}", path.display()));
+    if path.exists() && overwrite == Overwrite::No {
+        return Err(Failure::usage(format!("{} is there already: --force writes over it, or give another name", path.display())));
+    }
+    // beside it first
+    let unfinished = path.with_extension(format!("{}.part", std::process::id()));
+    let file = File::options().write(true).create_new(true).mode(0o600).open(&unfinished).map_err(cannot)?;
+    let mut out = BufWriter::new(file);
+    let outcome = match export(client, wish, &mut out, progress).await {
+        Ok(outline) => out.flush().and_then(|()| std::fs::rename(&unfinished, path)).map(|()| outline).map_err(cannot),
+        Err(failure) => Err(failure),
+    };
+    if outcome.is_err() {
+        let _ = std::fs::remove_file(&unfinished);
+    }
+    let bytes = std::fs::metadata(path).map_or(0, |meta| meta.len());
+    outcome.map(|outline| (outline, bytes))
+}
+
+/// The rules of the settings; without being able to read those, nothing is given away.
+pub fn redactor(paths: &Paths) -> Result<Redactor, Failure> {
+    let (config, warning) = environment::load_config(paths);
+    if let Some(warning) = warning {
+        let why = warning.trim_end_matches("; the defaults are used");
+        return Err(Failure::usage(format!("{why}: your rules for secrets are not known, so nothing is exported; mend it, or give --raw")));
+    }
+    Redactor::new(&config.recording.redact.rules).map_err(Failure::usage)
 }
 
 /// The screen of a moment.

@@ -8,9 +8,13 @@ mod connect;
 mod environment;
 mod event;
 mod export;
+mod input;
+mod keymap;
 mod mcp;
 mod replay;
 mod run;
+mod state;
+mod theme;
 mod tty;
 mod view;
 

@@ -17,8 +17,10 @@ mod timeline;
 mod view;
 
 pub use clock::{IdleLimit, Speed};
+pub use event::{Effect, Event};
 pub use find::Pattern;
 pub use history::History;
 pub use place::Place;
 pub use player::{Player, Start};
-pub use run::{Left, look_back, replay};
+pub use run::{Asked, Component, Left, Wanted, failed, look_back, replay, request, understood};
+pub use screen_widget::{Part, ScreenWidget, at_cursor};

@@ -1,148 +1,394 @@
-//! The dashboard's loop: events in, pure update, effects out, then draw, and only if something changed.
+//! The dashboard's loop: events in, pure update, effects out, then draw, at most once a frame and only if something changed.
+
+mod answer;
+mod export;
+mod keep;
+mod pane;
+mod report;
+mod search;
+mod window;
+
+use std::collections::{HashMap, VecDeque};
+use std::time::{Duration, Instant};
 
 use crossterm::event::{Event as TerminalEvent, EventStream};
 use futures_util::StreamExt;
-use ratatui::DefaultTerminal;
-use shared::filter::Filter;
-use shared::message::{Failure, Gone, NewSession, Push, Request};
+use ratatui::layout::Rect;
+use shared::exec::{ExecCall, Place, Verb};
+use shared::id::Seq;
+use shared::message::{Failure, NewSession, Push, Request};
 use shared::paths::Paths;
-use shared::replay::Of;
-use shared::session::Session;
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::mpsc;
+use tokio::task::{AbortHandle, JoinHandle};
 
-use crate::app::App;
+use crate::app::{App, Setting};
 use crate::attach::{self, Wish};
-use crate::client::Client;
-use crate::event::{Effect, Event};
-use crate::view::{self, Surroundings};
-use crate::{connect, environment, replay, tty};
+use crate::client::{Client, Incoming};
+use crate::connect::{self, Crashes};
+use crate::event::{Asked, Effect, Event, PaneOrder, Then};
+use crate::keymap::Keymap;
+use crate::theme::{Colours, Theme};
+use crate::{environment, tty, view};
+
+use window::Window;
+
+/// Between two drawings.
+const FRAME: Duration = Duration::from_millis(16);
+
+/// What tasks beside the loop have said and is not dealt with yet; a full queue makes them wait.
+const WAITING: usize = 64;
+
+/// Events dealt with before the next drawing, at most: a flood must not keep the screen from being drawn.
+const BURST: usize = 64;
+
+/// Code run from the dashboard is answered after this long, even if it goes on.
+const EXEC_SOFT_LIMIT_MS: u64 = 5000;
 
 pub async fn dashboard(paths: &Paths) -> Result<(), Failure> {
     if !tty::is_interactive() {
         return Err(Failure::usage("the dashboard needs a terminal: in scripts use `sessions-tui ls`, or see `sessions-tui --help`"));
     }
-    let mut client = watching(paths).await?;
-    let mut app = App::default();
-    let mut effects = vec![Effect::Refresh];
-    loop {
-        // the screen is taken for as long as the dashboard shows, and given back for an attachment
-        let mut terminal = ratatui::try_init().map_err(|error| Failure::failed(format!("the terminal: {error}")))?;
-        let outcome = show(paths, &mut client, &mut app, &mut terminal, std::mem::take(&mut effects)).await;
-        ratatui::restore();
-        let name = match outcome? {
-            Leaves::Quits => return Ok(()),
-            Leaves::Attaches(name) => name,
-            Leaves::Replays(name) => {
-                let of = Of { name, ..Of::default() };
-                if let Err(failure) = replay::replay(paths, of, &replay::Start::default()).await {
-                    effects.extend(app.update(Event::Failed(failure.message)));
-                }
-                effects.push(Effect::Refresh);
-                continue;
-            }
-        };
-        let prefix = environment::load_config(paths).0.keys.prefix;
-        let attached = async {
-            let client = connect::connect(paths).await?;
-            attach::attach(paths, client, &Wish { language: None, name, read_only: false, prefix }).await
-        };
-        let event = match attached.await {
-            Ok(attach::Left::Detached(sentence) | attach::Left::HadEnded(sentence)) => Event::Said(sentence),
-            Err(failure) => Event::Failed(failure.message),
-        };
-        effects.extend(app.update(event));
-        effects.push(Effect::Refresh);
-    }
+    report::on_panic(paths);
+    let (config, warning) = environment::load_config(paths);
+    let (keymap, mut complaints) = Keymap::with(&config.keys.dashboard);
+    let variable = |name: &str| std::env::var(name).unwrap_or_default();
+    let colours = Colours::of(!variable("NO_COLOR").is_empty(), &variable("TERM"), &variable("COLORTERM"));
+    let (theme, wrong) = Theme::new(config.theme.name.as_deref(), &config.theme.colours, colours);
+    complaints.extend(wrong);
+    complaints.extend(warning);
+    let here = std::env::current_dir().map_err(|error| Failure::failed(format!("this folder cannot be used: {error}")))?;
+    let setting = Setting {
+        keymap,
+        theme,
+        prefix: config.keys.prefix,
+        here: here.to_string_lossy().into_owned(),
+        home: std::env::var("HOME").ok(),
+        remembered: keep::load(paths),
+    };
+    let client = watching(paths).await?;
+    let (app, effects) = App::new(setting);
+    let (said, hears) = mpsc::channel(WAITING);
+    let mut dashboard = Dashboard {
+        paths: paths.clone(),
+        app,
+        client: Some(client),
+        asked: HashMap::new(),
+        connecting: None,
+        crashes: Some(Crashes::default()),
+        said,
+        hears,
+        pane: None,
+        search: None,
+        began: Instant::now(),
+        events: complaints.into_iter().map(Event::Complaint).collect(),
+        effects: effects.into(),
+    };
+    dashboard.run().await
 }
 
 /// A connection that hears of every change.
 async fn watching(paths: &Paths) -> Result<Client, Failure> {
     let mut client = connect::connect(paths).await?;
-    client.call::<shared::id::Seq>(Request::Watch).await?;
+    client.call::<Seq>(Request::Watch).await?;
     Ok(client)
 }
 
-/// Why the list gives the terminal back.
+/// Why the dashboard gives the terminal back.
 enum Leaves {
     Quits,
-    Attaches(String),
-    Replays(String),
+    Attaches { name: String, watches: bool },
 }
 
-/// Runs until the user wants something else.
-async fn show(
-    paths: &Paths,
-    client: &mut Client,
-    app: &mut App,
-    terminal: &mut DefaultTerminal,
-    mut effects: Vec<Effect>,
-) -> Result<Leaves, Failure> {
-    let mut keys = EventStream::new();
-    let home = std::env::var("HOME").ok();
-    loop {
-        while !effects.is_empty() {
-            for effect in std::mem::take(&mut effects) {
-                let event = match perform(client, effect).await {
-                    Ok(Done::Event(event)) => event,
-                    Ok(Done::Leave(leaves)) => return Ok(leaves),
-                    Err(failure) => Event::Failed(failure.message),
-                };
-                effects.extend(app.update(event));
+struct Dashboard {
+    paths: Paths,
+    app: App,
+    /// Lost while the daemon is gone, or while the terminal is somebody else's.
+    client: Option<Client>,
+    asked: HashMap<u64, Asked>,
+    connecting: Option<JoinHandle<(Crashes, Result<Client, Failure>)>>,
+    crashes: Option<Crashes>,
+    /// For tasks beside the loop.
+    said: mpsc::Sender<Event>,
+    hears: mpsc::Receiver<Event>,
+    pane: Option<pane::Handle>,
+    search: Option<AbortHandle>,
+    began: Instant,
+    events: VecDeque<Event>,
+    effects: VecDeque<Effect>,
+}
+
+impl Dashboard {
+    async fn run(&mut self) -> Result<(), Failure> {
+        loop {
+            // the screen is taken for as long as the dashboard shows, and given back for an attachment
+            let mut window = Window::open()?;
+            let outcome = self.show(&mut window).await;
+            drop(window);
+            match outcome? {
+                Leaves::Quits => return Ok(()),
+                Leaves::Attaches { name, watches } => self.attach(name, watches).await?,
             }
         }
-        let around = Surroundings { now: jiff::Timestamp::now(), home: home.clone() };
-        terminal.draw(|frame| view::draw(app, &around, frame)).map_err(|error| Failure::failed(format!("the terminal: {error}")))?;
-        let event = tokio::select! {
-            key = keys.next() => match key {
-                Some(Ok(TerminalEvent::Key(key))) => Event::Key(key),
-                Some(Ok(_)) => Event::Resized,
-                // the window was closed
-                Some(Err(_)) | None => return Ok(Leaves::Quits),
-            },
-            push = client.push() => match push {
-                Ok(Push::Stopping { restart: false }) => return Err(connect::no_daemon("the daemon was stopped; sessions go on".into())),
-                Ok(_) => Event::News,
-                Err(_) => {
-                    *client = watching(paths).await?;
-                    Event::News
-                }
-            },
+    }
+
+    /// The whole window is the session's until the user comes back. Nothing is heard meanwhile: on the way back everything
+    /// is asked for anew, so that nothing piles up here or in the daemon.
+    async fn attach(&mut self, name: String, watches: bool) -> Result<(), Failure> {
+        self.drop_connection();
+        let wish = Wish { language: None, name, read_only: watches, prefix: self.app.prefix };
+        let attached = async {
+            let client = connect::connect(&self.paths).await?;
+            attach::attach(&self.paths, client, &wish).await
         };
-        effects.extend(app.update(event));
-        // whatever else was announced meanwhile is in the same answer
-        while client.waiting_push().is_some() {}
+        let outcome = match attached.await {
+            Ok(attach::Left::Detached(sentence) | attach::Left::HadEnded(sentence)) => Ok(sentence),
+            Err(failure) => Err(failure.message),
+        };
+        match watching(&self.paths).await {
+            Ok(client) => {
+                self.client = Some(client);
+                self.events.push_back(Event::Back);
+            }
+            Err(failure) => self.events.push_back(Event::NoDaemon(failure.message)),
+        }
+        self.events.push_back(Event::Left(outcome));
+        Ok(())
+    }
+
+    fn drop_connection(&mut self) {
+        self.client = None;
+        self.asked.clear();
+        self.app.forget_asked();
+    }
+
+    /// Runs until the user wants something else.
+    async fn show(&mut self, window: &mut Window) -> Result<Leaves, Failure> {
+        let mut terminated = signal(SignalKind::terminate()).map_err(window::broken)?;
+        let mut hung_up = signal(SignalKind::hangup()).map_err(window::broken)?;
+        let mut keys = EventStream::new();
+        let mut drawn: Option<Instant> = None;
+        let mut is_dirty = true;
+        let size = window.size()?;
+        self.events.push_front(Event::Resized(Rect::new(0, 0, size.width, size.height)));
+        self.app.touch();
+        loop {
+            self.tell_time();
+            let mut burst = 0;
+            while let Some(event) = self.events.pop_front() {
+                self.effects.extend(self.app.update(event));
+                burst += 1;
+                if burst % BURST == 0 {
+                    break;
+                }
+            }
+            while let Some(effect) = self.effects.pop_front() {
+                if let Some(leaves) = self.perform(effect).await {
+                    return Ok(leaves);
+                }
+            }
+            is_dirty |= self.app.take_dirty();
+            if is_dirty && drawn.is_none_or(|at| at.elapsed() >= FRAME) {
+                window.draw(|frame| view::draw(&self.app, frame))?;
+                drawn = Some(Instant::now());
+                is_dirty = false;
+            }
+            if !self.events.is_empty() {
+                continue;
+            }
+            let next = [self.app.next_deadline().map(|at| self.began + at), drawn.filter(|_| is_dirty).map(|at| at + FRAME)];
+            let deadline = next.into_iter().flatten().min();
+            tokio::select! {
+                biased;
+                _ = terminated.recv() => return Ok(Leaves::Quits),
+                _ = hung_up.recv() => return Ok(Leaves::Quits),
+                key = keys.next() => match key {
+                    Some(Ok(TerminalEvent::Key(key))) => self.events.push_back(Event::Key(key)),
+                    Some(Ok(TerminalEvent::Mouse(mouse))) => self.events.push_back(Event::Mouse(mouse)),
+                    Some(Ok(TerminalEvent::Paste(text))) => self.events.push_back(Event::Paste(text)),
+                    Some(Ok(TerminalEvent::Resize(width, height))) => self.events.push_back(Event::Resized(Rect::new(0, 0, width, height))),
+                    Some(Ok(TerminalEvent::FocusGained | TerminalEvent::FocusLost)) => {}
+                    // the window was closed
+                    Some(Err(_)) | None => return Ok(Leaves::Quits),
+                },
+                incoming = receive(&mut self.client) => self.take_incoming(incoming),
+                event = self.hears.recv() => self.events.extend(event),
+                connected = connected(&mut self.connecting) => self.take_connected(connected),
+                () = tokio::time::sleep_until(deadline.unwrap_or_else(Instant::now).into()), if deadline.is_some() => {}
+            }
+            self.take_waiting();
+        }
+    }
+
+    fn tell_time(&mut self) {
+        let event = Event::Time { now: self.began.elapsed(), at: jiff::Timestamp::now() };
+        self.effects.extend(self.app.update(event));
+    }
+
+    /// Whatever else has arrived is dealt with before the next drawing.
+    fn take_waiting(&mut self) {
+        while self.events.len() < BURST {
+            match self.hears.try_recv() {
+                Ok(event) => self.events.push_back(event),
+                Err(_) => break,
+            }
+        }
+    }
+
+    fn take_incoming(&mut self, incoming: std::io::Result<Incoming>) {
+        let event = match incoming {
+            Ok(Incoming::Answer(answer)) => self.asked.remove(&answer.id).map(|asked| answer::understood(asked, answer)),
+            Ok(Incoming::Push(Push::Event(event))) => Some(Event::Told(Box::new(event))),
+            Ok(Incoming::Push(Push::Stopping { restart: false })) => {
+                self.drop_connection();
+                Some(Event::Stopped)
+            }
+            Ok(Incoming::Push(Push::Stopping { restart: true })) | Err(_) => {
+                self.drop_connection();
+                Some(Event::Lost)
+            }
+            Ok(Incoming::Push(_) | Incoming::Output(_)) => None,
+        };
+        self.events.extend(event);
+    }
+
+    fn take_connected(&mut self, connected: Option<(Crashes, Result<Client, Failure>)>) {
+        self.connecting = None;
+        let (crashes, outcome) = match connected {
+            Some((crashes, outcome)) => (crashes, outcome),
+            None => (Crashes::default(), Err(Failure::failed("connecting was interrupted"))),
+        };
+        self.crashes = Some(crashes);
+        match outcome {
+            Ok(client) => {
+                self.client = Some(client);
+                self.events.push_back(Event::Back);
+            }
+            Err(failure) => self.events.push_back(Event::NoDaemon(failure.message)),
+        }
+    }
+
+    async fn ask(&mut self, asked: Asked, request: Request) {
+        let Some(client) = &mut self.client else { return };
+        match client.send(request).await {
+            Ok(id) => {
+                self.asked.insert(id, asked);
+            }
+            Err(_) => {
+                self.drop_connection();
+                self.events.push_back(Event::Lost);
+            }
+        }
+    }
+
+    async fn perform(&mut self, effect: Effect) -> Option<Leaves> {
+        match effect {
+            Effect::Ask(asked, request) => self.ask(asked, request).await,
+            Effect::New(new, then) => {
+                let request = Request::New(as_from_here(*new, then));
+                self.ask(Asked::New(then), request).await;
+            }
+            Effect::Exec { session, language, code } => {
+                let call = ExecCall {
+                    place: Place::Session(session.to_string()),
+                    id: None,
+                    code,
+                    verb: Verb::Exec,
+                    language: Some(language),
+                    stdin: None,
+                    timeout_ms: None,
+                    soft_limit_ms: Some(EXEC_SOFT_LIMIT_MS),
+                    stream: false,
+                    output_limit: Some(64 << 10),
+                    environment: environment::inherited(),
+                    umask: Some(environment::umask()),
+                };
+                match call.check() {
+                    Ok(()) => self.ask(Asked::Exec, Request::Exec(call)).await,
+                    Err(failure) => self.events.push_back(Event::Refused(Asked::Exec, failure)),
+                }
+            }
+            Effect::Attach { name, watches } => {
+                self.pane = None;
+                return Some(Leaves::Attaches { name, watches });
+            }
+            Effect::Pane(PaneOrder::Open { turn, name, size, watches }) => {
+                // the one before is dropped, and with it its connection
+                self.pane = Some(pane::open(&self.paths, turn, name, size, watches, self.app.prefix, self.said.clone()));
+            }
+            Effect::Pane(PaneOrder::Close) => self.pane = None,
+            Effect::Pane(order) => {
+                if let Some(pane) = &self.pane {
+                    pane.order(order).await;
+                }
+            }
+            Effect::Search(turn, query) => {
+                self.stop_search();
+                self.search = Some(search::begin(&self.paths, turn, query, self.said.clone()));
+            }
+            Effect::StopSearch => self.stop_search(),
+            Effect::Export { turn, name, format, file } => export::begin(&self.paths, turn, name, format, file, self.said.clone()),
+            Effect::Copy(text) => {
+                // a terminal that takes no more is not worth an end
+                let _ = tty::copy(&text);
+            }
+            Effect::Remember(remembered) => {
+                if let Err(error) = keep::save(&self.paths, &remembered) {
+                    self.events.push_back(Event::Complaint(format!("what you see here is not remembered: {error}")));
+                }
+            }
+            Effect::Connect => self.connect(),
+            Effect::Quit => return Some(Leaves::Quits),
+        }
+        None
+    }
+
+    fn stop_search(&mut self) {
+        // with its connection, which ends it in the daemon too
+        if let Some(search) = self.search.take() {
+            search.abort();
+        }
+    }
+
+    fn connect(&mut self) {
+        if self.connecting.is_some() {
+            return;
+        }
+        let (paths, mut crashes) = (self.paths.clone(), self.crashes.take().unwrap_or_default());
+        self.connecting = Some(tokio::spawn(async move {
+            let outcome = async {
+                let mut client = crashes.again(&paths).await?;
+                client.call::<Seq>(Request::Watch).await?;
+                Ok(client)
+            };
+            let outcome = outcome.await;
+            (crashes, outcome)
+        }));
     }
 }
 
-enum Done {
-    Event(Event),
-    Leave(Leaves),
+/// A program that is started as if from this terminal.
+fn as_from_here(new: NewSession, then: Then) -> NewSession {
+    NewSession {
+        environment: environment::inherited(),
+        // one that nobody attaches to has a size of its own
+        size: if then == Then::Attach { tty::window() } else { None },
+        umask: Some(environment::umask()),
+        ..new
+    }
 }
 
-async fn perform(client: &mut Client, effect: Effect) -> Result<Done, Failure> {
-    Ok(match effect {
-        Effect::Quit => Done::Leave(Leaves::Quits),
-        Effect::Attach(name) => Done::Leave(Leaves::Attaches(name)),
-        Effect::Replay(name) => Done::Leave(Leaves::Replays(name)),
-        Effect::Refresh => Done::Event(Event::Sessions(client.call(Request::List(Filter::default())).await?)),
-        Effect::New => {
-            let workspace = std::env::current_dir().map_err(|error| Failure::failed(format!("this folder cannot be used: {error}")))?;
-            let request = NewSession {
-                here: workspace.to_string_lossy().into_owned(),
-                environment: environment::inherited(),
-                size: tty::window(),
-                umask: Some(environment::umask()),
-                ..NewSession::default()
-            };
-            let session: Session = client.call(Request::New(request)).await?;
-            Done::Leave(Leaves::Attaches(session.id.to_string()))
-        }
-        Effect::Kill(name) => {
-            let session: Session = client.call(Request::Kill { name }).await?;
-            Done::Event(Event::Said(format!("{} is {}", session.name, session.status)))
-        }
-        Effect::Remove(name) => {
-            let gone: Gone = client.call(Request::Remove { name }).await?;
-            Done::Event(Event::Said(format!("{} is removed", gone.name)))
-        }
-    })
+async fn receive(client: &mut Option<Client>) -> std::io::Result<Incoming> {
+    match client {
+        Some(client) => client.receive().await,
+        None => std::future::pending().await,
+    }
 }
+
+async fn connected(connecting: &mut Option<JoinHandle<(Crashes, Result<Client, Failure>)>>) -> Option<(Crashes, Result<Client, Failure>)> {
+    match connecting {
+        Some(task) => task.await.ok(),
+        None => std::future::pending().await,
+    }
+}
+

@@ -110,6 +110,23 @@ pub fn name() -> Option<TtyName> {
     Some(TtyName { path, device: meta.st_rdev, filesystem: meta.st_dev, inode: meta.st_ino })
 }
 
+/// Most of what a terminal takes into its clipboard at once; many refuse more.
+const MAX_COPY: usize = 74_000;
+
+/// Puts text into the clipboard of the user's terminal (OSC 52), also through ssh. Whether the terminal obeys is its own business.
+pub fn copy(text: &str) -> io::Result<()> {
+    use base64::Engine;
+    use std::io::Write;
+    let mut end = text.len().min(MAX_COPY);
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    let encoded = base64::engine::general_purpose::STANDARD.encode(&text[..end]);
+    let mut out = io::stdout().lock();
+    write!(out, "\x1b]52;c;{encoded}\x1b\\")?;
+    out.flush()
+}
+
 /// The size of the terminal a command was started in.
 pub fn window() -> Option<Size> {
     let size = tcgetwinsize(rustix::stdio::stdout()).ok()?;

@@ -1,202 +1,124 @@
 //! Draws the dashboard from its state; changes nothing.
 
-use ratatui::Frame;
-use ratatui::layout::{Constraint, Layout, Rect};
-use ratatui::style::{Color, Modifier, Style};
-use ratatui::text::{Line, Span};
-use ratatui::widgets::{Block, Cell, Clear, Paragraph, Row, Table, TableState};
-use shared::session::Status;
-use shared::text::{fit, visible};
-
-use crate::app::{App, Message, Overlay};
-use crate::cli::{ago, mark, short_path, status_words, what};
-
-pub struct Surroundings {
-    pub now: jiff::Timestamp,
-    pub home: Option<String>,
-}
-
-/// Columns of a name; longer ones are cut with an ellipsis.
-const MAX_NAME: usize = 24;
-
-const KEYS: &[(&str, &str)] = &[
-    ("enter", "attach (ctrl-b d comes back)"),
-    ("p", "play what it recorded; enter does for those that ended"),
-    ("n", "new session: your shell, here"),
-    ("j k ↑ ↓", "move"),
-    ("g G", "first, last"),
-    ("x", "end a session"),
-    ("D", "remove an ended session"),
-    ("r", "refresh"),
-    ("?", "these keys"),
-    ("q esc", "quit; sessions go on"),
-];
-
-pub fn draw(app: &App, around: &Surroundings, frame: &mut Frame<'_>) {
-    let [head, body, foot] = Layout::vertical([Constraint::Length(1), Constraint::Min(1), Constraint::Length(1)]).areas(frame.area());
-    heading(app, frame, head);
-    if app.sessions.is_empty() {
-        empty(app, frame, body);
-    } else {
-        list(app, around, frame, body);
-    }
-    footer(app, frame, foot);
-    if let Some(overlay) = &app.overlay {
-        draw_overlay(overlay, frame);
-    }
-}
-
-fn heading(app: &App, frame: &mut Frame<'_>, area: Rect) {
-    let count = |wanted: fn(Status) -> bool| app.sessions.iter().filter(|session| wanted(session.status)).count();
-    let counts = [
-        (count(|status| status == Status::Active), "active"),
-        (count(|status| status == Status::Paused), "paused"),
-        (count(|status| status == Status::Queued), "queued"),
-        (count(Status::has_ended), "ended"),
-    ];
-    let words: Vec<String> =
-        counts.iter().filter(|(count, word)| *count > 0 || *word == "active").map(|(count, word)| format!("{count} {word}")).collect();
-    let line = Line::from(vec![
-        Span::styled(" sessions ", Style::new().add_modifier(Modifier::BOLD | Modifier::REVERSED)),
-        Span::raw(format!(" {}", words.join(", "))),
-    ]);
-    frame.render_widget(Paragraph::new(line), area);
-}
-
-fn empty(app: &App, frame: &mut Frame<'_>, area: Rect) {
-    let text = if app.has_loaded {
-        vec![
-            Line::raw(""),
-            Line::raw("  No sessions yet."),
-            Line::raw(""),
-            Line::raw("  n   starts your shell here, and attaches"),
-            Line::raw("  or, in any terminal:"),
-            Line::styled("  sessions-tui new -n api -- npm run dev", Style::new().fg(Color::Cyan)),
-        ]
-    } else {
-        vec![Line::raw("  …")]
-    };
-    frame.render_widget(Paragraph::new(text), area);
-}
-
-fn colour(status: Status) -> Style {
-    match status {
-        Status::Active => Style::new().fg(Color::Green),
-        Status::Queued | Status::Paused => Style::new().fg(Color::Yellow),
-        Status::Completed => Style::new().add_modifier(Modifier::DIM),
-        Status::Failed | Status::Timeout => Style::new().fg(Color::Red),
-    }
-}
-
-fn list(app: &App, around: &Surroundings, frame: &mut Frame<'_>, area: Rect) {
-    let is_narrow = area.width < 70;
-    let rows = app.sessions.iter().map(|session| {
-        let mut cells = vec![
-            Cell::new(Span::styled(mark(session.status).to_string(), colour(session.status))),
-            Cell::new(fit(&visible(&session.name), MAX_NAME)),
-            Cell::new(Span::styled(status_words(session), colour(session.status))),
-            Cell::new(ago(session.last_activity_at, around.now)),
-        ];
-        if !is_narrow {
-            cells.push(Cell::new(what(session)));
-            cells.push(Cell::new(short_path(&session.workspace, around.home.as_deref())));
-        }
-        Row::new(cells)
-    });
-    let names = app.sessions.iter().map(|session| shared::text::columns(&visible(&session.name))).max().unwrap_or(4);
-    let statuses = app.sessions.iter().map(|session| shared::text::columns(&status_words(session))).max().unwrap_or(8);
-    let mut widths = vec![
-        Constraint::Length(1),
-        Constraint::Length(names.clamp(8, MAX_NAME) as u16),
-        Constraint::Length(statuses.clamp(8, usize::from(area.width / if is_narrow { 3 } else { 4 })) as u16),
-        Constraint::Length(4),
-    ];
-    let mut titles = vec!["", "name", "status", "idle"];
-    if !is_narrow {
-        widths.extend([Constraint::Fill(3), Constraint::Fill(2)]);
-        titles.extend(["task or command", "workspace"]);
-    }
-    let header = Row::new(titles).style(Style::new().add_modifier(Modifier::DIM));
-    let table = Table::new(rows, widths)
-        .header(header)
-        .column_spacing(1)
-        .row_highlight_style(Style::new().add_modifier(Modifier::REVERSED))
-        .highlight_symbol("▸");
-    let mut state = TableState::new().with_selected(Some(app.selected));
-    frame.render_stateful_widget(table, area, &mut state);
-}
-
-fn footer(app: &App, frame: &mut Frame<'_>, area: Rect) {
-    let line = match &app.message {
-        Some(Message::Failed(why)) => Line::styled(format!(" {}", visible(why)), Style::new().fg(Color::Red)),
-        Some(Message::Said(what)) => Line::raw(format!(" {}", visible(what))),
-        None if area.width < 50 => Line::styled(" enter attach  n new  ? keys  q quit", Style::new().add_modifier(Modifier::DIM)),
-        None => {
-            Line::styled(" enter attach   p play   n new   x end   D remove   ? keys   q quit", Style::new().add_modifier(Modifier::DIM))
-        }
-    };
-    frame.render_widget(Paragraph::new(line), area);
-}
-
-fn draw_overlay(overlay: &Overlay, frame: &mut Frame<'_>) {
-    let lines: Vec<Line<'_>> = match overlay {
-        Overlay::Help => KEYS.iter().map(|(key, what)| Line::raw(format!(" {key:<8} {what} "))).collect(),
-        Overlay::Confirm { question, .. } => vec![Line::raw(format!(" {question} "))],
-    };
-    let title = match overlay {
-        Overlay::Help => " keys ",
-        Overlay::Confirm { .. } => " sure? ",
-    };
-    let area = frame.area();
-    let width = (lines.iter().map(Line::width).max().unwrap_or(0) as u16 + 2).min(area.width);
-    // a long question wraps in a narrow window
-    let text_width = width.saturating_sub(2).max(1);
-    let height: u16 = lines.iter().map(|line| (line.width() as u16).div_ceil(text_width).max(1)).sum();
-    let height = (height + 2).min(area.height);
-    let place = Rect { x: area.x + (area.width - width) / 2, y: area.y + (area.height - height) / 2, width, height };
-    frame.render_widget(Clear, place);
-    let text = Paragraph::new(lines).wrap(ratatui::widgets::Wrap { trim: true }).block(Block::bordered().title(title));
-    frame.render_widget(text, place);
-}
-
+pub mod areas;
+mod charts;
+mod detail;
+pub mod footer;
+mod grid;
+mod header;
+mod hits;
+mod messages;
+pub mod overlay;
+mod pane;
+mod preview;
+mod sessions;
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::app::tests::session;
-    use crate::event::Event;
-    use ratatui::Terminal;
-    use ratatui::backend::TestBackend;
+mod tests;
 
-    fn drawn(app: &App, width: u16, height: u16) -> String {
-        let mut terminal = Terminal::new(TestBackend::new(width, height)).expect("a backend");
-        let around = Surroundings { now: jiff::Timestamp::UNIX_EPOCH, home: Some("/home/me".into()) };
-        terminal.draw(|frame| draw(app, &around, frame)).expect("draws");
-        let buffer = terminal.backend().buffer().clone();
-        (0..height)
-            .map(|y| (0..width).map(|x| buffer[(x, y)].symbol().to_owned()).collect::<String>().trim_end().to_owned())
-            .collect::<Vec<_>>()
-            .join("\n")
+use ratatui::Frame;
+use ratatui::layout::Rect;
+use ratatui::style::Style;
+use ratatui::text::Span;
+use shared::text::{columns, fit, visible};
+
+use crate::app::{App, View};
+use crate::state::remembered::Layout;
+
+/// A window smaller than this shows only that it is too small.
+const MIN_WIDTH: u16 = 20;
+const MIN_HEIGHT: u16 = 5;
+
+pub fn draw(app: &App, frame: &mut Frame<'_>) {
+    let area = frame.area();
+    if area.width < MIN_WIDTH || area.height < MIN_HEIGHT {
+        frame.render_widget(Span::styled("too small", app.theme.warn), area);
+        return;
     }
-
-    #[test]
-    fn the_empty_list_says_how_to_begin() {
-        let mut app = App::default();
-        app.update(Event::Sessions(vec![]));
-        let text = drawn(&app, 80, 24);
-        assert!(text.contains("No sessions yet") && text.contains("sessions-tui new"), "{text}");
-    }
-
-    #[test]
-    fn rows_show_what_matters_at_every_width() {
-        let mut app = App::default();
-        app.update(Event::Sessions(vec![session("api", Status::Active), session("evil\x1b[31m", Status::Failed)]));
-        for (width, height) in [(80, 24), (40, 15), (200, 50)] {
-            let text = drawn(&app, width, height);
-            assert!(text.contains("● api") && text.contains("✗ evil·[31m"), "{width}: {text}");
-            assert!(text.contains("1 active, 1 ended"), "{width}: {text}");
-            assert_eq!(text.contains("/src"), width >= 70, "{width}: {text}");
+    match app.views.last() {
+        Some(View::Time(machine)) if !machine.is_beside => machine.component.draw(frame, areas::time(app)),
+        Some(View::Time(machine)) => {
+            sessions_view(app, frame);
+            let place = areas::time(app);
+            frame.render_widget(ratatui::widgets::Clear, place);
+            machine.component.draw(frame, place);
         }
-        app.overlay = Some(Overlay::Help);
-        assert!(drawn(&app, 40, 15).contains("attach"), "the help fits");
+        None => sessions_view(app, frame),
+        Some(View::Detail(detail)) => {
+            header::draw(app, frame, areas::header(area));
+            detail::draw(app, detail, frame);
+            footer::draw(app, frame, areas::footer(area));
+        }
+        Some(View::Hits(hits)) => {
+            hits::draw(app, hits, frame);
+            footer::draw(app, frame, areas::footer(area));
+        }
+        Some(View::Stats(stats)) => {
+            header::draw(app, frame, areas::header(area));
+            charts::draw(app, stats, frame, areas::body(area));
+            footer::draw(app, frame, areas::footer(area));
+        }
+        Some(View::Messages { cursor }) => {
+            header::draw(app, frame, areas::header(area));
+            messages::draw(app, *cursor, frame, areas::body(area));
+            footer::draw(app, frame, areas::footer(area));
+        }
+    }
+    overlay::draw(app, frame);
+}
+
+fn sessions_view(app: &App, frame: &mut Frame<'_>) {
+    let area = frame.area();
+    header::draw(app, frame, areas::header(area));
+    let places = areas::sessions(app);
+    if app.list.rows.is_empty() && app.pane.is_none() {
+        sessions::draw_empty(app, frame, areas::body(area));
+    } else if app.layout == Layout::Grid && app.pane.is_none() {
+        grid::draw(app, frame);
+    } else {
+        if let Some(list) = places.list {
+            sessions::draw(app, frame, list);
+        }
+        if let Some(preview) = places.preview {
+            preview::draw(app, frame, preview);
+        }
+    }
+    if let (Some(area), Some(pane)) = (places.pane, &app.pane) {
+        pane::draw(app, pane, frame, area);
+    }
+    footer::draw(app, frame, areas::footer(area));
+}
+
+/// Text of a program, a user or the daemon: only what can be seen, cut to fit.
+fn cell(text: &str, width: usize) -> String {
+    let text = fit(&visible(text), width);
+    let missing = width.saturating_sub(columns(&text));
+    text + &" ".repeat(missing)
+}
+
+/// A line with a title in it: `── api ─ npm run dev ─────`.
+fn rule(title: &[(String, Style)], right: &str, style: Style, area: Rect, frame: &mut Frame<'_>) {
+    let buffer = frame.buffer_mut();
+    for x in area.left()..area.right() {
+        buffer[(x, area.y)].set_symbol("─").set_style(style);
+    }
+    let right_width = columns(right) as u16;
+    let has_right = !right.is_empty() && area.width > right_width + 12;
+    let most = area.width.saturating_sub(if has_right { right_width + 6 } else { 4 });
+    let mut x = area.x + 2;
+    let mut left = usize::from(most);
+    for (text, style) in title {
+        if left < 3 || text.is_empty() {
+            break;
+        }
+        let text = fit(&visible(text), left.saturating_sub(2));
+        let padded = format!(" {text} ");
+        let width = columns(&padded);
+        buffer.set_stringn(x, area.y, &padded, left, *style);
+        x += width as u16;
+        left = left.saturating_sub(width + 1);
+        x += 1;
+    }
+    if has_right {
+        buffer.set_stringn(area.right() - right_width - 3, area.y, format!(" {right} "), usize::from(right_width) + 2, style);
     }
 }

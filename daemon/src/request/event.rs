@@ -55,6 +55,15 @@ async fn tell_after(context: &Context, caller: &Caller, session: Option<SessionI
     }
 }
 
+/// Events of one answer, at most.
+const MOST_RECENT: u32 = 1000;
+
+/// The last events of a session before a number, newest first.
+pub async fn recent(context: &Context, name: String, before: Option<Seq>, most: u32) -> Result<Vec<Event>, Failure> {
+    let session = context.store.find(name).await?.session;
+    Ok(context.store.events_before(session, before.unwrap_or(Seq::MAX), most.clamp(1, MOST_RECENT)).await?)
+}
+
 /// Events from now on; gives the number of the last one before.
 pub async fn watch(context: &Context, caller: &Arc<Caller>) -> Result<Seq, Failure> {
     let live = context.store.announcements();

@@ -188,6 +188,19 @@ pub async fn list(context: &Context, filter: Filter) -> Result<Vec<Session>, Fai
     Ok(sessions.iter().map(|session| with_handles(session.clone(), live.get(&session.id).map_or(&[], Vec::as_slice))).collect())
 }
 
+/// Some of a list again; those that are gone are left out.
+pub async fn rows(context: &Context, sessions: Vec<SessionId>) -> Result<Vec<Session>, Failure> {
+    let mut rows = Vec::with_capacity(sessions.len());
+    for id in sessions {
+        match context.store.session(id).await {
+            Ok(session) => rows.push(with_live(context, session)),
+            Err(store::Error::Gone) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Ok(rows)
+}
+
 pub async fn show(context: &Context, name: String) -> Result<Layers, Failure> {
     let session = find(context, name).await?;
     let store = &context.store;

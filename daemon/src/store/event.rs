@@ -30,11 +30,16 @@ impl StoreHandle {
 
     /// The last events of a session, newest last.
     pub async fn recent_events(&self, session: SessionId, count: u32) -> Result<Vec<Event>> {
+        let mut events = self.events_before(session, Seq::MAX, count).await?;
+        events.reverse();
+        Ok(events)
+    }
+
+    /// The last events of a session before a number, newest first.
+    pub async fn events_before(&self, session: SessionId, before: Seq, count: u32) -> Result<Vec<Event>> {
         self.read(move |connection| {
-            let filter = "WHERE session_id = ?1 ORDER BY seq DESC LIMIT ?2";
-            let mut events = query(connection, filter, params![session.to_string(), count])?;
-            events.reverse();
-            Ok(events)
+            let filter = "WHERE session_id = ?1 AND seq < ?3 ORDER BY seq DESC LIMIT ?2";
+            query(connection, filter, params![session.to_string(), count, before])
         })
         .await
     }

@@ -2,7 +2,6 @@
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, BufWriter, IsTerminal, Read, Write};
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use clap::Subcommand;
@@ -11,13 +10,12 @@ use shared::exec::Language;
 use shared::message::{Changed, Failure, Import, Request};
 use shared::paths::Paths;
 use shared::policy::Span;
-use shared::redact::Redactor;
 use shared::replay::{self, Of};
 use shared::text::visible;
 
 use super::{parse, print, print_json};
-use crate::export::{self, Format, Wish};
-use crate::{connect, environment, tty};
+use crate::export::{self, Format, Overwrite, Wish};
+use crate::{connect, tty};
 
 /// The whole of a recording of version 1, and a line of the others.
 const MAX_LINE: u64 = 256 << 20;
@@ -74,23 +72,13 @@ pub async fn perform(paths: &Paths, command: RecordingCommand) -> Result<(), Fai
         RecordingCommand::Export { name, format, output, language, idle_limit, raw, force } => {
             let by_name = || output.as_ref().and_then(|path| Format::of_file(&path.to_string_lossy()));
             let format = format.or_else(by_name).unwrap_or(Format::Asciicast);
-            let redactor = if raw { None } else { Some(redactor(paths)?) };
+            let redactor = if raw { None } else { Some(export::redactor(paths)?) };
             let of = Of { name, language, runtime: None };
             let idle_limit = idle_limit.map(|span| span.ms * 1000);
             export(paths, Wish { of, format, redactor, idle_limit }, output.as_deref(), force).await
         }
         RecordingCommand::Import { file, name, json } => import(paths, &file, name, json).await,
     }
-}
-
-/// The rules of the settings; without being able to read those, nothing is given away.
-fn redactor(paths: &Paths) -> Result<Redactor, Failure> {
-    let (config, warning) = environment::load_config(paths);
-    if let Some(warning) = warning {
-        let why = warning.trim_end_matches("; the defaults are used");
-        return Err(Failure::usage(format!("{why}: your rules for secrets are not known, so nothing is exported; mend it, or give --raw")));
-    }
-    Redactor::new(&config.recording.redact.rules).map_err(Failure::usage)
 }
 
 async fn export(paths: &Paths, wish: Wish, output: Option<&Path>, force: bool) -> Result<(), Failure> {
@@ -109,26 +97,11 @@ async fn export(paths: &Paths, wish: Wish, output: Option<&Path>, force: bool) -
             other => other.map_err(|error| Failure::failed(format!("writing: {error}"))),
         };
     };
-    let cannot = |error: io::Error| Failure::failed(format!("{}: {error}", path.display()));
-    if path.exists() && !force {
-        return Err(Failure::usage(format!("{} is there already: --force writes over it", path.display())));
-    }
-    // beside it first: a file that is there is whole
-    let unfinished = path.with_extension(format!("{}.part", std::process::id()));
-    let file = File::options().write(true).create_new(true).mode(0o600).open(&unfinished).map_err(cannot)?;
-    let mut out = BufWriter::new(file);
+    let overwrite = if force { Overwrite::Yes } else { Overwrite::No };
     let mut bar = Bar::new();
-    let written = export::export(&mut client, wish, &mut out, |done| bar.show(done, 1000)).await;
+    let written = export::to_file(&mut client, wish, path, overwrite, |done| bar.show(done, 1000)).await;
     bar.clear();
-    let outcome = match written {
-        Ok(outline) => out.flush().and_then(|()| std::fs::rename(&unfinished, path)).map(|()| outline).map_err(cannot),
-        Err(failure) => Err(failure),
-    };
-    if outcome.is_err() {
-        let _ = std::fs::remove_file(&unfinished);
-    }
-    let outline = outcome?;
-    let bytes = std::fs::metadata(path).map_or(0, |meta| meta.len());
+    let (outline, bytes) = written?;
     let note = if outline.is_live { ", as far as it was: the session goes on" } else { "" };
     eprintln!("{}: {} written to {}{note}", visible(&outline.name), super::table::bytes(bytes), path.display());
     Ok(())

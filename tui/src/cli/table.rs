@@ -175,11 +175,11 @@ mod tests {
 
     #[test]
     fn no_line_is_wider_than_the_window() {
-        let mut long = crate::app::tests::session(&"x".repeat(60), Status::Paused);
+        let mut long = crate::state::tests::session(&"x".repeat(60), Status::Paused);
         long.status_reason = Some("waits for an answer from the customer".into());
         long.task = Some("Fix the login of users whose cache is cold, größe 世界".into());
         long.workspace = "/a/rather/long/path/to/some/project/of/mine".into();
-        let list = [long, crate::app::tests::session("b", Status::Active)];
+        let list = [long, crate::state::tests::session("b", Status::Active)];
         for width in [40, 60, 80, 120, 200] {
             let text = sessions(&list, &Look { width, colours: false, home: None, now: jiff::Timestamp::UNIX_EPOCH });
             for line in text.lines() {

@@ -55,6 +55,8 @@ pub enum Effect {
         until: Offset,
         most: u32,
     },
+    /// Into the clipboard of the user's terminal.
+    Copy(String),
     Leave,
 }
 

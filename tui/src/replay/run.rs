@@ -115,13 +115,40 @@ fn broken(error: std::io::Error) -> Failure {
 }
 
 /// What was asked, to understand the answer.
-#[derive(Clone, Copy)]
-enum Asked {
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Asked {
     Outline,
     Seek(Turn),
     Records(Turn),
     Find(Turn),
     Scrolled(Turn),
+}
+
+/// What an effect comes to, for whoever has a daemon to ask.
+pub enum Wanted {
+    Ask(Request, Asked),
+    /// Into the clipboard of the user's terminal.
+    Copy(String),
+}
+
+/// What is to be done for an effect; nothing more for one that leaves.
+pub fn request(runtime: RuntimeId, effect: Effect) -> Option<Wanted> {
+    let (request, asked) = match effect {
+        Effect::Leave => return None,
+        Effect::Copy(text) => return Some(Wanted::Copy(text)),
+        Effect::Find { turn, pattern: text, ignore_case, from, forward } => {
+            let pattern = Pattern { text, regex: false, ignore_case };
+            (Request::Find { runtime, pattern, from, forward }, Asked::Find(turn))
+        }
+        Effect::Outline => (Request::Replay(Of { runtime: Some(runtime), ..Of::default() }), Asked::Outline),
+        Effect::Seek(turn, seek) => (Request::Seek { runtime, seek }, Asked::Seek(turn)),
+        Effect::Records { turn, from, waits } => {
+            let wait_ms = (waits == Waits::ForMore).then_some(WAIT.as_millis() as u64);
+            (Request::Records { runtime, from, most: None, wait_ms }, Asked::Records(turn))
+        }
+        Effect::Scrolled { turn, until, most } => (Request::Scrolled { runtime, until, most }, Asked::Scrolled(turn)),
+    };
+    Some(Wanted::Ask(request, asked))
 }
 
 async fn show(
@@ -149,22 +176,16 @@ async fn show(
         }
         let mut is_lost = false;
         for effect in std::mem::take(&mut effects) {
-            let (request, what) = match effect {
-                Effect::Leave => {
+            let (request, what) = match self::request(runtime, effect) {
+                Some(Wanted::Ask(request, what)) => (request, what),
+                Some(Wanted::Copy(text)) => {
+                    tty::copy(&text).map_err(broken)?;
+                    continue;
+                }
+                None => {
                     drop(keys);
                     return Ok(Left::ByKey { typed: typed_behind() });
                 }
-                Effect::Find { turn, pattern: text, ignore_case, from, forward } => {
-                    let pattern = Pattern { text, regex: false, ignore_case };
-                    (Request::Find { runtime, pattern, from, forward }, Asked::Find(turn))
-                }
-                Effect::Outline => (Request::Replay(Of { runtime: Some(runtime), ..Of::default() }), Asked::Outline),
-                Effect::Seek(turn, seek) => (Request::Seek { runtime, seek }, Asked::Seek(turn)),
-                Effect::Records { turn, from, waits } => {
-                    let wait_ms = (waits == Waits::ForMore).then_some(WAIT.as_millis() as u64);
-                    (Request::Records { runtime, from, most: None, wait_ms }, Asked::Records(turn))
-                }
-                Effect::Scrolled { turn, until, most } => (Request::Scrolled { runtime, until, most }, Asked::Scrolled(turn)),
             };
             match client.send(request).await {
                 Ok(id) => {
@@ -240,16 +261,22 @@ fn typed_behind() -> Vec<u8> {
     typed
 }
 
-fn understood(what: Asked, answer: Answer) -> Event {
-    let (turn, outcome) = match what {
-        Asked::Outline => (0, answer.understand().map(|outline| Event::Outline(Box::new(outline)))),
-        Asked::Seek(turn) => (turn, answer.understand().map(|moment| Event::Moment(turn, moment))),
-        Asked::Records(turn) => (turn, answer.understand().map(|records| Event::Records(turn, records))),
-        Asked::Find(turn) => {
-            let found = answer.understand::<Option<Hit>>();
-            (turn, found.map(|hit| Event::Found(turn, hit.and_then(|hit| hit.offset))))
-        }
-        Asked::Scrolled(turn) => (turn, answer.understand().map(|lines| Event::Scrolled(turn, lines))),
+/// What was asked cannot be had.
+pub fn failed(what: Asked, why: String) -> Event {
+    match what {
+        Asked::Outline => Event::Failed(0, why),
+        Asked::Seek(turn) | Asked::Records(turn) | Asked::Find(turn) | Asked::Scrolled(turn) => Event::Failed(turn, why),
+    }
+}
+
+/// The answer to what was asked, as an event.
+pub fn understood(what: Asked, answer: Answer) -> Event {
+    let outcome = match what {
+        Asked::Outline => answer.understand().map(|outline| Event::Outline(Box::new(outline))),
+        Asked::Seek(turn) => answer.understand().map(|moment| Event::Moment(turn, moment)),
+        Asked::Records(turn) => answer.understand().map(|records| Event::Records(turn, records)),
+        Asked::Find(turn) => answer.understand::<Option<Hit>>().map(|hit| Event::Found(turn, hit.and_then(|hit| hit.offset))),
+        Asked::Scrolled(turn) => answer.understand().map(|lines| Event::Scrolled(turn, lines)),
     };
-    outcome.unwrap_or_else(|failure| Event::Failed(turn, failure.message))
+    outcome.unwrap_or_else(|failure| failed(what, failure.message))
 }

@@ -20,6 +20,16 @@ pub enum Part {
     All,
 }
 
+/// The part of a screen that is to be seen in a smaller window: with the cursor in it, from the left edge if that will do.
+pub fn at_cursor(screen: &Screen, area: Rect) -> Part {
+    let (size, cursor) = (screen.size(), screen.cursor());
+    let from = |at: u16, most: u16, room: u16| if most <= room { 0 } else { (at + 1).saturating_sub(room).min(most - room) };
+    // an empty rest below the cursor is not worth a row
+    let last = (0..size.rows).rev().find(|row| !screen.row_text(*row).is_empty()).unwrap_or(0).max(cursor.row);
+    let row = if last < area.height { 0 } else { from(if screen.is_alternate() { cursor.row } else { last }, size.rows, area.height) };
+    Part::From { row, col: from(cursor.col, size.cols, area.width) }
+}
+
 pub struct ScreenWidget<'a> {
     pub screen: &'a Screen,
     pub part: Part,
@@ -27,20 +37,36 @@ pub struct ScreenWidget<'a> {
     pub found: &'a HashSet<(u16, u16)>,
 }
 
+/// A screen whose cursor is the user's own terminal's.
+pub struct WithoutCursor<'a>(ScreenWidget<'a>);
+
+impl Widget for WithoutCursor<'_> {
+    fn render(self, area: Rect, buffer: &mut Buffer) {
+        if let Part::From { row, col } = self.0.part {
+            self.0.draw(row, col, None, area, buffer);
+        }
+    }
+}
+
+impl<'a> ScreenWidget<'a> {
+    pub fn without_cursor(self) -> WithoutCursor<'a> {
+        WithoutCursor(self)
+    }
+}
+
 impl Widget for ScreenWidget<'_> {
     fn render(self, area: Rect, buffer: &mut Buffer) {
         match self.part {
-            Part::From { row, col } => self.draw(row, col, area, buffer),
+            Part::From { row, col } => self.draw(row, col, Some(self.screen.cursor()).filter(|cursor| cursor.visible), area, buffer),
             Part::All => self.draw_small(area, buffer),
         }
     }
 }
 
 impl ScreenWidget<'_> {
-    fn draw(&self, top: u16, left: u16, area: Rect, buffer: &mut Buffer) {
+    fn draw(&self, top: u16, left: u16, cursor: Option<screen::Cursor>, area: Rect, buffer: &mut Buffer) {
         let size = self.screen.size();
         let (cols, rows) = (size.cols.saturating_sub(left).min(area.width), size.rows.saturating_sub(top).min(area.height));
-        let cursor = self.screen.cursor();
         for y in 0..rows {
             let mut x = 0;
             while x < cols {
@@ -51,7 +77,7 @@ impl ScreenWidget<'_> {
                 if self.found.contains(&(row, col)) {
                     style = style.fg(Color::Black).bg(Color::Yellow).remove_modifier(Modifier::REVERSED);
                 }
-                if cursor.visible && (cursor.row, cursor.col) == (row, col) {
+                if cursor.is_some_and(|cursor| (cursor.row, cursor.col) == (row, col)) {
                     style = if style.add_modifier.contains(Modifier::REVERSED) {
                         style.remove_modifier(Modifier::REVERSED)
                     } else {

@@ -1,0 +1,161 @@
+//! Doing something with sessions: asked, checked, sent, told, undone.
+
+use shared::id::SessionId;
+use shared::session::Session;
+use shared::text::visible;
+
+use super::{App, Asks, MOST_UNDO, Overlay, Prompt};
+use crate::event::{Asked, Effect};
+use crate::state::act::{Batch, Deed, pause_or_resume};
+
+impl App {
+    /// What an action is about, in any view.
+    pub(super) fn meant(&self) -> Vec<Session> {
+        match self.views.last() {
+            Some(super::View::Detail(detail)) => detail.session.clone().into_iter().collect(),
+            _ => self.list.meant().into_iter().cloned().collect(),
+        }
+    }
+
+    /// Does it, after asking if it cannot be undone.
+    pub(super) fn deed(&mut self, deed: Deed) -> Vec<Effect> {
+        let meant = self.meant();
+        let (can, cannot): (Vec<&Session>, Vec<&Session>) = meant.iter().partition(|session| deed.check(session).is_ok());
+        if can.is_empty() {
+            if let Some(why) = cannot.first().and_then(|session| deed.check(session).err()) {
+                self.say(why);
+            }
+            return Vec::new();
+        }
+        let sessions: Vec<SessionId> = can.iter().map(|session| session.id).collect();
+        match deed.question(&can) {
+            Some(question) => {
+                self.overlay = Some(Overlay::Confirm { question, deed, sessions });
+                Vec::new()
+            }
+            None => self.carry_out(deed, &sessions),
+        }
+    }
+
+    /// `p`: those that run are paused; if none does, those that are paused go on.
+    pub(super) fn pause_or_resume(&mut self) -> Vec<Effect> {
+        let meant = self.meant();
+        let deeds: Vec<(SessionId, Result<Deed, String>)> = meant.iter().map(|session| (session.id, pause_or_resume(session))).collect();
+        for wanted in [Deed::Pause, Deed::Resume] {
+            let ids: Vec<SessionId> = deeds.iter().filter(|(_, deed)| deed.as_ref() == Ok(&wanted)).map(|(id, _)| *id).collect();
+            if !ids.is_empty() {
+                return self.carry_out(wanted, &ids);
+            }
+        }
+        if let Some((_, Err(why))) = deeds.into_iter().next() {
+            self.say(why);
+        }
+        Vec::new()
+    }
+
+    /// Asks for a line first.
+    pub(super) fn prompt(&mut self, asks: Asks) -> Vec<Effect> {
+        let meant = self.meant();
+        let Some(first) = meant.first() else { return Vec::new() };
+        let only_one = matches!(asks, Asks::Rename | Asks::File);
+        let text = match &asks {
+            Asks::Rename => first.name.clone(),
+            Asks::File => format!("{}.cast", visible(&first.name).replace('/', "-")),
+            _ => String::new(),
+        };
+        let check = match &asks {
+            Asks::Send => Some(Deed::Send(String::new())),
+            Asks::Result => Some(Deed::Complete(None)),
+            Asks::Error => Some(Deed::Fail(String::new())),
+            _ => None,
+        };
+        let fits = |session: &&Session| check.as_ref().is_none_or(|deed| deed.check(session).is_ok());
+        let sessions: Vec<SessionId> = meant.iter().filter(fits).take(if only_one { 1 } else { usize::MAX }).map(|session| session.id).collect();
+        if sessions.is_empty() {
+            if let Some(why) = check.and_then(|deed| deed.check(first).err()) {
+                self.say(why);
+            }
+            return Vec::new();
+        }
+        self.overlay = Some(Overlay::Prompt(Prompt::new(asks, text, sessions)));
+        Vec::new()
+    }
+
+    pub(super) fn carry_out(&mut self, deed: Deed, sessions: &[SessionId]) -> Vec<Effect> {
+        let sessions: Vec<Session> = sessions.iter().filter_map(|id| self.session(*id).cloned()).collect();
+        if sessions.is_empty() {
+            return Vec::new();
+        }
+        let turn = self.next_turn();
+        let back: Vec<(SessionId, Deed)> = sessions.iter().filter_map(|session| Some((session.id, deed.undo(session)?))).collect();
+        if !back.is_empty() {
+            self.undo.push(back);
+            let over = self.undo.len().saturating_sub(MOST_UNDO);
+            self.undo.drain(..over);
+        }
+        let name = match sessions.as_slice() {
+            [one] => Some(one.name.clone()),
+            _ => None,
+        };
+        let batch = Batch { deed: deed.clone(), total: sessions.len(), left: sessions.len(), failures: Vec::new(), name, note: None };
+        self.batches.insert(turn, batch);
+        self.list.selected.clear();
+        sessions.iter().map(|session| Effect::Ask(Asked::Deed(turn, deed.clone()), deed.request(session))).collect()
+    }
+
+    fn session(&self, id: SessionId) -> Option<&Session> {
+        self.list.get(id).or_else(|| {
+            self.views.iter().find_map(|view| match view {
+                super::View::Detail(detail) => detail.session.as_ref().filter(|session| session.id == id),
+                _ => None,
+            })
+        })
+    }
+
+    pub(super) fn deed_done(&mut self, turn: u64, outcome: Result<Option<String>, String>) -> Vec<Effect> {
+        let Some(batch) = self.batches.get_mut(&turn) else { return Vec::new() };
+        let Some((text, has_failed)) = batch.one_done(outcome) else { return Vec::new() };
+        let deed = batch.deed.clone();
+        self.batches.remove(&turn);
+        if has_failed {
+            self.fail(text);
+        } else {
+            self.say(text);
+        }
+        // what is removed is told by nobody
+        if deed == Deed::Remove {
+            if matches!(self.views.last(), Some(super::View::Detail(_))) {
+                self.views.pop();
+            }
+            return vec![self.ask_list()];
+        }
+        Vec::new()
+    }
+
+    /// How much of something with several is done, for the status line.
+    pub fn under_way(&self) -> Option<(String, usize, usize)> {
+        let batch = self.batches.values().find(|batch| batch.total > 1)?;
+        Some((batch.deed.verb().to_owned(), batch.total - batch.left, batch.total))
+    }
+
+    pub(super) fn undo_last(&mut self) -> Vec<Effect> {
+        let Some(back) = self.undo.pop() else {
+            self.say("there is nothing to undo");
+            return Vec::new();
+        };
+        let mut effects = Vec::new();
+        let many = back.len();
+        for (id, deed) in back {
+            let made = self.carry_out(deed, &[id]);
+            // undoing is not undone: it would go back and forth
+            if !made.is_empty() {
+                self.undo.pop();
+            }
+            effects.extend(made);
+        }
+        if many > 1 {
+            self.say(format!("undone for {many} sessions"));
+        }
+        effects
+    }
+}

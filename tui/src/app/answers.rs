@@ -1,0 +1,162 @@
+//! What the daemon answers.
+
+use shared::message::Failure;
+
+use super::{App, Focus, Link, View};
+use crate::event::{Asked, Effect, Reply, Then};
+use crate::export;
+
+impl App {
+    pub(super) fn answered(&mut self, asked: Asked, reply: Reply) -> Vec<Effect> {
+        match (asked, reply) {
+            (Asked::List, Reply::Sessions(sessions)) => {
+                self.is_asking_rows = false;
+                self.list.load(sessions);
+                self.rows_changed()
+            }
+            (Asked::Rows(ids), Reply::Sessions(rows)) => {
+                self.is_asking_rows = false;
+                self.list.refresh(&ids, rows);
+                self.rows_changed()
+            }
+            (Asked::Pulse(turn), Reply::Pulses(pulses)) => {
+                self.take_pulses(turn, pulses);
+                Vec::new()
+            }
+            (Asked::Look(id), Reply::Sight(sight)) => {
+                self.is_dirty |= self.sights.take(id, Ok(sight), self.now);
+                Vec::new()
+            }
+            (Asked::New(then), Reply::Session(session)) => {
+                self.overlay = None;
+                let id = session.id;
+                let name = shared::text::visible(&session.name);
+                let is_queued = session.status == shared::session::Status::Queued;
+                self.list.refresh(&[id], vec![session]);
+                self.list.go_to(id);
+                let mut effects = self.rows_changed();
+                match then {
+                    Then::Attach if !is_queued => effects.extend(self.attach_current(false)),
+                    _ if is_queued => self.say(format!("{name} waits for its turn")),
+                    _ => self.say(format!("{name} is running")),
+                }
+                effects
+            }
+            (Asked::Deed(turn, _), Reply::Done(note)) => self.deed_done(turn, Ok(note)),
+            (Asked::Exec, Reply::Exec(result)) => {
+                let how = match (result.running, result.exit_code) {
+                    (true, _) => "runs on".to_owned(),
+                    (false, Some(0)) => "done".to_owned(),
+                    (false, Some(code)) => format!("exit code {code}"),
+                    (false, None) => "lost".to_owned(),
+                };
+                let said = result.value.as_deref().or_else(|| Some(result.stdout.trim_end()).filter(|text| !text.is_empty()));
+                let said = said.or_else(|| Some(result.stderr.trim_end()).filter(|text| !text.is_empty())).or(result.error.as_deref());
+                let line = said.and_then(|text| text.lines().last()).map(|line| format!(": {}", shared::text::visible(line))).unwrap_or_default();
+                let text = format!("{} in {} {how}{line}", result.language, shared::text::visible(&result.name));
+                if result.success || result.running { self.say(text) } else { self.fail(text) }
+                Vec::new()
+            }
+            (Asked::Layers(id), Reply::Layers(layers)) => self.in_detail(id, |detail| detail.take_layers(layers)),
+            (Asked::States(id), Reply::States(states)) => self.in_detail(id, |detail| detail.take_states(states)),
+            (Asked::Events(id), Reply::Events(events)) => self.in_detail(id, |detail| detail.take_events(events)),
+            (Asked::Calls(id), Reply::Calls(calls)) => self.in_detail(id, |detail| detail.take_calls(calls)),
+            (Asked::Marks(id), Reply::Outline(outline)) => self.in_detail(id, |detail| detail.take_outline(&outline)),
+            (Asked::Open(opens), Reply::Outline(outline)) => self.opened(*opens, outline),
+            (Asked::Time(turn, _), Reply::Time(event)) => self.time_answer(turn, event),
+            (Asked::Moment(turn), Reply::Moment(moment)) => {
+                let screen = export::restore(&moment).ok();
+                self.in_hits(|hits| hits.take_moment(turn, screen))
+            }
+            (Asked::Stats, Reply::Stats(stats)) => self.in_charts(|charts| charts.stats = Some(stats)),
+            (Asked::Calendar, Reply::Calendar(calendar)) => self.in_charts(|charts| charts.calendar = Some(calendar)),
+            (Asked::Disk, Reply::Disk(disk)) => self.in_charts(|charts| charts.disk = Some(disk)),
+            _ => Vec::new(),
+        }
+    }
+
+    pub(super) fn refused(&mut self, asked: Asked, failure: &Failure) -> Vec<Effect> {
+        let why = failure.message.clone();
+        match asked {
+            // the next one will tell
+            Asked::Pulse(turn) => {
+                self.pulse_failed(turn);
+                Vec::new()
+            }
+            Asked::Seen => Vec::new(),
+            Asked::Look(id) => {
+                self.is_dirty |= self.sights.take(id, Err(why), self.now);
+                Vec::new()
+            }
+            Asked::List | Asked::Rows(_) => {
+                self.is_asking_rows = false;
+                self.fail(why);
+                Vec::new()
+            }
+            Asked::New(_) => {
+                match &mut self.overlay {
+                    Some(super::Overlay::New(form)) => form.error = Some(why.clone()),
+                    _ => {}
+                }
+                self.fail(why);
+                Vec::new()
+            }
+            Asked::Deed(turn, _) => self.deed_done(turn, Err(why)),
+            Asked::Time(turn, asked) => self.time_answer(turn, crate::replay::failed(asked, why)),
+            Asked::Moment(turn) => self.in_hits(|hits| hits.take_moment(turn, None)),
+            Asked::Stats | Asked::Calendar | Asked::Disk => self.in_charts(|charts| charts.failure = Some(why)),
+            // what was never recorded has no commands to show
+            Asked::Marks(_) | Asked::Calls(_) | Asked::States(_) => Vec::new(),
+            Asked::Layers(id) | Asked::Events(id) => self.in_detail(id, |detail| detail.failure = Some(why)),
+            Asked::Exec | Asked::Open(_) => {
+                self.fail(why);
+                Vec::new()
+            }
+        }
+    }
+
+    /// The list has changed.
+    pub(super) fn rows_changed(&mut self) -> Vec<Effect> {
+        self.is_dirty = true;
+        self.rates.keep(|id| self.list.get(id).is_some());
+        if self.link == Link::Lost {
+            self.link = Link::Up;
+        }
+        self.place_cursor();
+        let fresh = self.views.iter().any(|view| matches!(view, View::Detail(_)));
+        if fresh {
+            for view in &mut self.views {
+                if let View::Detail(detail) = view
+                    && let Some(session) = detail.session.as_ref().and_then(|session| self.list.get(session.id))
+                {
+                    detail.session = Some(session.clone());
+                }
+            }
+        }
+        if self.pane.is_some() && self.focus == Focus::List { self.pane_follows() } else { Vec::new() }
+    }
+
+    fn in_detail(&mut self, id: shared::id::SessionId, change: impl FnOnce(&mut crate::state::detail::Detail)) -> Vec<Effect> {
+        let found = self.views.iter_mut().find_map(|view| match view {
+            View::Detail(detail) if detail.is_of(id) => Some(detail),
+            _ => None,
+        });
+        if let Some(detail) = found {
+            change(detail);
+            self.is_dirty = true;
+            self.place_cursor();
+        }
+        Vec::new()
+    }
+
+    fn in_charts(&mut self, change: impl FnOnce(&mut super::Charts)) -> Vec<Effect> {
+        for view in &mut self.views {
+            if let View::Stats(charts) = view {
+                change(charts);
+                self.is_dirty = true;
+                break;
+            }
+        }
+        Vec::new()
+    }
+}

@@ -1,0 +1,395 @@
+//! Keys of the dashboard: which key means what where, and the words for it. One table serves the keys, the help, the
+//! footer, the palette and config.toml. Pure.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+
+/// Everything a user can ask the dashboard for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Action {
+    Down,
+    Up,
+    Left,
+    Right,
+    PageDown,
+    PageUp,
+    First,
+    Last,
+    Open,
+    Attach,
+    Split,
+    Watch,
+    Detail,
+    Replay,
+    New,
+    Filter,
+    Select,
+    SelectAll,
+    Sort,
+    Group,
+    Scope,
+    Preview,
+    Grid,
+    Search,
+    Stats,
+    Messages,
+    PauseResume,
+    Complete,
+    Fail,
+    Kill,
+    Remove,
+    Rename,
+    Send,
+    Exec,
+    Reset,
+    Export,
+    Forget,
+    Undo,
+    Refresh,
+    NextTab,
+    PreviousTab,
+    Kinds,
+    Copy,
+    Palette,
+    Help,
+    Back,
+    Quit,
+}
+
+/// Where a key is pressed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Place {
+    List,
+    Grid,
+    Detail,
+    Stats,
+    Messages,
+    Hits,
+}
+
+pub struct Row {
+    pub action: Action,
+    /// What it is called in config.toml and in the palette.
+    pub name: &'static str,
+    pub what: &'static str,
+    pub keys: &'static [&'static str],
+    pub places: &'static [Place],
+}
+
+use Place::{Detail, Grid, Hits, List, Messages, Stats};
+
+const SESSIONS: &[Place] = &[List, Grid];
+const OF_ONE: &[Place] = &[List, Grid, Detail];
+const EVERYWHERE: &[Place] = &[List, Grid, Detail, Stats, Messages, Hits];
+const MOVING: &[Place] = &[List, Grid, Detail, Stats, Messages, Hits];
+
+macro_rules! rows {
+    ($($action:ident $name:literal $what:literal $keys:expr, $places:expr;)*) => {
+        &[$(Row { action: Action::$action, name: $name, what: $what, keys: &$keys, places: $places }),*]
+    };
+}
+
+/// In the order in which the help shows them.
+pub const ROWS: &[Row] = rows! {
+    Open "open" "attach; of an ended one, play what it recorded" ["enter"], SESSIONS;
+    Open "open" "play from there" ["enter"], &[Detail, Hits];
+    Split "split" "type into it, with the list beside it" ["tab"], SESSIONS;
+    Watch "watch" "attach, only to watch" ["W"], OF_ONE;
+    New "new" "new session" ["n"], SESSIONS;
+    Detail "detail" "everything about it: layers, events, commands, context" ["i"], SESSIONS;
+    Replay "replay" "play what it recorded" ["r"], OF_ONE;
+    Attach "attach" "attach" ["a"], &[Detail];
+    Send "send" "type a line into it without attaching" ["s"], OF_ONE;
+    Exec "exec" "run code in its bash, python or node" ["!", "e"], OF_ONE;
+    PauseResume "pause" "pause, or go on" ["p"], OF_ONE;
+    Complete "complete" "say that its task is done" ["c"], OF_ONE;
+    Fail "fail" "say that its task has failed" ["f"], OF_ONE;
+    Kill "kill" "end its program" ["x"], OF_ONE;
+    Remove "remove" "remove an ended one, with its recording" ["D", "delete"], OF_ONE;
+    Rename "rename" "another name" ["R", "f2"], OF_ONE;
+    Reset "reset" "end it and forget folder and variables" ["Z"], OF_ONE;
+    Export "export" "write its recording to a file" ["E"], OF_ONE;
+    Forget "forget" "take its recordings away, keep the record" ["F"], OF_ONE;
+    Undo "undo" "undo the last change that can be undone" ["u"], OF_ONE;
+    Down "down" "down" ["j", "down"], MOVING;
+    Up "up" "up" ["k", "up"], MOVING;
+    Left "left" "left" ["h", "left"], &[Grid, Detail];
+    Right "right" "right" ["l", "right"], &[Grid, Detail];
+    PageDown "page-down" "a page down" ["pagedown", "ctrl-d"], MOVING;
+    PageUp "page-up" "a page up" ["pageup", "ctrl-u"], MOVING;
+    First "first" "first" ["g", "home"], MOVING;
+    Last "last" "last" ["G", "end"], MOVING;
+    Filter "filter" "filter as you type" ["/"], &[List, Grid, Detail];
+    Select "select" "select, for doing something with several" ["space"], SESSIONS;
+    SelectAll "select-all" "select all that are shown, or none" ["A", "ctrl-a"], SESSIONS;
+    Sort "sort" "sort by the next column" ["S"], SESSIONS;
+    Group "group" "group by workspace, status, mode or user" ["B"], SESSIONS;
+    Scope "scope" "also those that ended long ago" ["L"], SESSIONS;
+    Preview "preview" "show or hide the preview" ["v"], &[List];
+    Grid "grid" "many live tiles, or the list" ["t"], SESSIONS;
+    Search "search" "search everything that was ever printed, run or told" ["ctrl-s", "F3"], EVERYWHERE;
+    Stats "statistics" "statistics" ["T"], EVERYWHERE;
+    Messages "messages" "what was said here" ["m"], EVERYWHERE;
+    NextTab "next-tab" "next page" ["tab"], &[Detail, Stats];
+    PreviousTab "previous-tab" "page before" ["backtab"], &[Detail, Stats];
+    Kinds "kinds" "which kinds of events" ["K"], &[Detail];
+    Copy "copy" "copy what is selected, or its name, to the clipboard" ["y"], EVERYWHERE;
+    Refresh "refresh" "ask the daemon again" ["ctrl-l", "ctrl-r"], EVERYWHERE;
+    Palette "palette" "every action, by name" [":", "ctrl-p"], EVERYWHERE;
+    Help "help" "these keys" ["?", "f1"], EVERYWHERE;
+    Back "back" "back out" ["esc"], EVERYWHERE;
+    Quit "quit" "leave; sessions go on" ["q"], EVERYWHERE;
+};
+
+/// A key as people write it: `j`, `ctrl-d`, `enter`, `f2`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Key {
+    code: KeyCode,
+    modifiers: KeyModifiers,
+}
+
+impl Key {
+    pub fn parse(text: &str) -> Option<Self> {
+        let mut modifiers = KeyModifiers::NONE;
+        let mut rest = text;
+        loop {
+            let lower = rest.to_ascii_lowercase();
+            let (found, length) = match lower.as_str() {
+                word if word.starts_with("ctrl-") && word.len() > 5 => (KeyModifiers::CONTROL, 5),
+                word if word.starts_with("c-") && word.len() > 2 => (KeyModifiers::CONTROL, 2),
+                word if word.starts_with("alt-") && word.len() > 4 => (KeyModifiers::ALT, 4),
+                word if word.starts_with("m-") && word.len() > 2 => (KeyModifiers::ALT, 2),
+                word if word.starts_with("shift-") && word.len() > 6 => (KeyModifiers::SHIFT, 6),
+                _ => break,
+            };
+            modifiers |= found;
+            rest = &rest[length..];
+        }
+        let mut chars = rest.chars();
+        let code = match (chars.next(), chars.next()) {
+            (Some(c), None) => KeyCode::Char(c),
+            _ => named(&rest.to_ascii_lowercase())?,
+        };
+        Some(Self { code, modifiers }.plain())
+    }
+
+    /// Terminals tell of shift in two ways; for characters it is in the character.
+    fn plain(mut self) -> Self {
+        match self.code {
+            KeyCode::Char(c) => {
+                if self.modifiers.contains(KeyModifiers::SHIFT) && c.is_ascii_lowercase() {
+                    self.code = KeyCode::Char(c.to_ascii_uppercase());
+                }
+                self.modifiers.remove(KeyModifiers::SHIFT);
+                if self.modifiers.contains(KeyModifiers::CONTROL)
+                    && let KeyCode::Char(c) = self.code
+                {
+                    self.code = KeyCode::Char(c.to_ascii_lowercase());
+                }
+            }
+            KeyCode::BackTab => self.modifiers.remove(KeyModifiers::SHIFT),
+            KeyCode::Tab if self.modifiers.contains(KeyModifiers::SHIFT) => {
+                self.code = KeyCode::BackTab;
+                self.modifiers.remove(KeyModifiers::SHIFT);
+            }
+            _ => {}
+        }
+        self
+    }
+}
+
+impl From<KeyEvent> for Key {
+    fn from(key: KeyEvent) -> Self {
+        let known = KeyModifiers::CONTROL | KeyModifiers::ALT | KeyModifiers::SHIFT;
+        Self { code: key.code, modifiers: key.modifiers & known }.plain()
+    }
+}
+
+fn named(name: &str) -> Option<KeyCode> {
+    if let Some(number) = name.strip_prefix('f').and_then(|rest| rest.parse::<u8>().ok()) {
+        return (1..=12).contains(&number).then_some(KeyCode::F(number));
+    }
+    Some(match name {
+        "enter" | "return" => KeyCode::Enter,
+        "esc" | "escape" => KeyCode::Esc,
+        "space" => KeyCode::Char(' '),
+        "tab" => KeyCode::Tab,
+        "backtab" => KeyCode::BackTab,
+        "backspace" => KeyCode::Backspace,
+        "delete" => KeyCode::Delete,
+        "insert" => KeyCode::Insert,
+        "up" => KeyCode::Up,
+        "down" => KeyCode::Down,
+        "left" => KeyCode::Left,
+        "right" => KeyCode::Right,
+        "home" => KeyCode::Home,
+        "end" => KeyCode::End,
+        "pageup" | "pgup" => KeyCode::PageUp,
+        "pagedown" | "pgdn" => KeyCode::PageDown,
+        _ => return None,
+    })
+}
+
+impl fmt::Display for Key {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (modifier, text) in [(KeyModifiers::CONTROL, "ctrl-"), (KeyModifiers::ALT, "alt-"), (KeyModifiers::SHIFT, "shift-")] {
+            if self.modifiers.contains(modifier) {
+                f.write_str(text)?;
+            }
+        }
+        match self.code {
+            KeyCode::Char(' ') => f.write_str("space"),
+            KeyCode::Char(c) => write!(f, "{c}"),
+            KeyCode::F(number) => write!(f, "f{number}"),
+            KeyCode::Up => f.write_str("↑"),
+            KeyCode::Down => f.write_str("↓"),
+            KeyCode::Left => f.write_str("←"),
+            KeyCode::Right => f.write_str("→"),
+            KeyCode::PageUp => f.write_str("pgup"),
+            KeyCode::PageDown => f.write_str("pgdn"),
+            KeyCode::BackTab => f.write_str("shift-tab"),
+            other => f.write_str(&format!("{other:?}").to_lowercase()),
+        }
+    }
+}
+
+/// The table with the user's own keys in it.
+#[derive(Clone, Debug)]
+pub struct Keymap {
+    /// For each row of the table.
+    keys: Vec<Vec<Key>>,
+}
+
+impl Default for Keymap {
+    fn default() -> Self {
+        Self { keys: ROWS.iter().map(|row| row.keys.iter().filter_map(|key| Key::parse(key)).collect()).collect() }
+    }
+}
+
+impl Keymap {
+    /// The user's keys take the place of the usual ones of that action, and win where two actions have the same. What makes
+    /// no sense is said, and the rest is used.
+    pub fn with(wishes: &BTreeMap<String, Vec<String>>) -> (Self, Vec<String>) {
+        let mut map = Self::default();
+        let mut complaints = Vec::new();
+        for (name, keys) in wishes {
+            if !ROWS.iter().any(|row| row.name == name) {
+                let nearest = ROWS.iter().map(|row| row.name).min_by_key(|known| distance(known, name)).unwrap_or_default();
+                complaints.push(format!("config.toml: keys.dashboard.{name} is not an action: did you mean {nearest}?"));
+                continue;
+            }
+            let mut parsed = Vec::new();
+            for key in keys {
+                match Key::parse(key) {
+                    Some(key) => parsed.push(key),
+                    None => complaints.push(format!("config.toml: keys.dashboard.{name}: {key:?} is not a key")),
+                }
+            }
+            for (row, present) in ROWS.iter().zip(&mut map.keys) {
+                if row.name == name {
+                    present.clone_from(&parsed);
+                }
+            }
+            // taken from whoever had them in the same place
+            for (index, row) in ROWS.iter().enumerate() {
+                let meets = |other: &Row| other.name == name && other.places.iter().any(|place| row.places.contains(place));
+                if row.name != name && !wishes.contains_key(row.name) && ROWS.iter().any(meets) {
+                    map.keys[index].retain(|key| !parsed.contains(key));
+                }
+            }
+        }
+        (map, complaints)
+    }
+
+    pub fn action(&self, place: Place, key: KeyEvent) -> Option<Action> {
+        let key = Key::from(key);
+        let found = ROWS.iter().zip(&self.keys).find(|(row, keys)| row.places.contains(&place) && keys.contains(&key));
+        found.map(|(row, _)| row.action)
+    }
+
+    /// The key to name for an action, if it has one there.
+    pub fn key(&self, place: Place, action: Action) -> Option<Key> {
+        let found = ROWS.iter().zip(&self.keys).find(|(row, _)| row.action == action && row.places.contains(&place));
+        found.and_then(|(_, keys)| keys.first().copied())
+    }
+
+    /// Keys and what they do, of a place.
+    pub fn help(&self, place: Place) -> Vec<(String, &'static str)> {
+        let rows = ROWS.iter().zip(&self.keys).filter(|(row, keys)| row.places.contains(&place) && !keys.is_empty());
+        rows.map(|(row, keys)| (keys.iter().map(ToString::to_string).collect::<Vec<_>>().join(" "), row.what)).collect()
+    }
+
+    /// Every action of a place, for the palette.
+    pub fn actions(&self, place: Place) -> Vec<(&'static Row, Option<Key>)> {
+        let rows = ROWS.iter().zip(&self.keys).filter(|(row, _)| row.places.contains(&place));
+        rows.map(|(row, keys)| (row, keys.first().copied())).collect()
+    }
+}
+
+/// How many letters differ, for a guess at what was meant.
+fn distance(a: &str, b: &str) -> usize {
+    let b: Vec<char> = b.chars().collect();
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, x) in a.chars().enumerate() {
+        let mut before = row[0];
+        row[0] = i + 1;
+        for (j, y) in b.iter().enumerate() {
+            let change = before + usize::from(x != *y);
+            before = row[j + 1];
+            row[j + 1] = change.min(row[j] + 1).min(before + 1);
+        }
+    }
+    row[b.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn press(text: &str) -> KeyEvent {
+        let key = Key::parse(text).expect(text);
+        KeyEvent::new(key.code, key.modifiers)
+    }
+
+    #[test]
+    fn every_key_of_the_table_is_one_and_means_one_thing() {
+        let map = Keymap::default();
+        for place in EVERYWHERE {
+            let mut seen: BTreeMap<String, &str> = BTreeMap::new();
+            for row in ROWS.iter().filter(|row| row.places.contains(place)) {
+                for key in row.keys {
+                    let parsed = Key::parse(key).unwrap_or_else(|| panic!("{key} is a key"));
+                    let other = seen.insert(parsed.to_string(), row.name);
+                    assert!(other.is_none(), "{key} means {other:?} and {} in {place:?}", row.name);
+                    assert_eq!(map.action(*place, press(key)), Some(row.action));
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn shift_is_in_the_character() {
+        let map = Keymap::default();
+        let shifted = KeyEvent::new(KeyCode::Char('G'), KeyModifiers::SHIFT);
+        assert_eq!(map.action(List, shifted), Some(Action::Last));
+        assert_eq!(map.action(Detail, KeyEvent::new(KeyCode::BackTab, KeyModifiers::SHIFT)), Some(Action::PreviousTab));
+        assert_eq!(Key::parse("C-S"), Key::parse("ctrl-s"));
+    }
+
+    #[test]
+    fn the_users_keys_win_and_mistakes_are_said() {
+        let wishes = BTreeMap::from([
+            ("kill".to_owned(), vec!["p".to_owned(), "ctrl-k".to_owned()]),
+            ("kil".to_owned(), vec!["x".to_owned()]),
+            ("rename".to_owned(), vec!["hyper-x".to_owned()]),
+        ]);
+        let (map, complaints) = Keymap::with(&wishes);
+        assert_eq!(map.action(List, press("p")), Some(Action::Kill));
+        assert_eq!(map.action(List, press("x")), None);
+        assert_eq!(map.key(List, Action::PauseResume), None, "its key was taken");
+        assert_eq!(complaints.len(), 2, "{complaints:?}");
+        assert!(complaints[0].contains("did you mean kill?"), "{complaints:?}");
+    }
+}

@@ -1,0 +1,56 @@
+//! The user's window: taken, drawn into without flicker, given back whatever happens.
+
+use std::io::Write;
+
+use ratatui::layout::Size;
+use ratatui::{DefaultTerminal, Frame};
+use shared::message::Failure;
+
+/// Clicks, drags and the wheel, without every movement of the pointer; pastes as pastes.
+const ON: &[u8] = b"\x1b[?1000h\x1b[?1002h\x1b[?1006h\x1b[?2004h";
+const OFF: &[u8] = b"\x1b[?2026l\x1b[?2004l\x1b[?1006l\x1b[?1002l\x1b[?1000l";
+
+/// A terminal that knows of it shows what is between the two at once.
+const BEGIN: &[u8] = b"\x1b[?2026h";
+const END: &[u8] = b"\x1b[?2026l";
+
+pub struct Window {
+    terminal: DefaultTerminal,
+}
+
+impl Window {
+    pub fn open() -> Result<Self, Failure> {
+        let terminal = ratatui::try_init().map_err(broken)?;
+        let window = Self { terminal };
+        write(ON)?;
+        Ok(window)
+    }
+
+    pub fn size(&self) -> Result<Size, Failure> {
+        self.terminal.size().map_err(broken)
+    }
+
+    pub fn draw(&mut self, draws: impl FnOnce(&mut Frame<'_>)) -> Result<(), Failure> {
+        write(BEGIN)?;
+        let drawn = self.terminal.draw(draws).map(|_| ()).map_err(broken);
+        write(END)?;
+        drawn
+    }
+}
+
+impl Drop for Window {
+    fn drop(&mut self) {
+        let _ = write(OFF);
+        ratatui::restore();
+    }
+}
+
+fn write(bytes: &[u8]) -> Result<(), Failure> {
+    let mut out = std::io::stdout().lock();
+    out.write_all(bytes).and_then(|()| out.flush()).map_err(broken)
+}
+
+#[expect(clippy::needless_pass_by_value, reason = "the form map_err wants")]
+pub fn broken(error: std::io::Error) -> Failure {
+    Failure::failed(format!("the terminal: {error}"))
+}

@@ -1,0 +1,164 @@
+//! The layers of a thread as lines: what is there, in words. Pure.
+
+use shared::exec::State;
+use shared::message::Layers;
+use shared::runtime::{Runtime, RuntimeState};
+use shared::session::Session;
+use shared::text::{count, shell_words, visible};
+
+use crate::cli::{bytes, status_words};
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LayerLine {
+    /// Empty: a heading.
+    pub label: String,
+    pub value: String,
+    pub tone: Tone,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Tone {
+    Heading,
+    Plain,
+    Bad,
+}
+
+struct Lines(Vec<LayerLine>);
+
+impl Lines {
+    fn heading(&mut self, text: impl Into<String>) {
+        if !self.0.is_empty() {
+            self.0.push(LayerLine { label: String::new(), value: String::new(), tone: Tone::Plain });
+        }
+        self.0.push(LayerLine { label: String::new(), value: text.into(), tone: Tone::Heading });
+    }
+
+    fn field(&mut self, label: &str, value: impl AsRef<str>) {
+        self.0.push(LayerLine { label: label.into(), value: visible(value.as_ref()), tone: Tone::Plain });
+    }
+
+    fn maybe(&mut self, label: &str, value: Option<&str>) {
+        if let Some(value) = value {
+            for (n, line) in value.lines().enumerate() {
+                self.field(if n == 0 { label } else { "" }, line);
+            }
+        }
+    }
+
+    fn bad(&mut self, label: &str, value: &str) {
+        self.0.push(LayerLine { label: label.into(), value: visible(value), tone: Tone::Bad });
+    }
+}
+
+pub fn lines(session: Option<&Session>, layers: Option<&Layers>, states: &[State]) -> Vec<LayerLine> {
+    let mut lines = Lines(Vec::new());
+    if let Some(session) = session {
+        of_session(session, &mut lines);
+    }
+    if let Some(layers) = layers {
+        of_thread(layers, &mut lines);
+        for terminal in &layers.terminals {
+            lines.heading(format!("terminal · {}", terminal.kind));
+            lines.field("folder", &terminal.cwd);
+            lines.field("state", format!("version {}, {}×{}", terminal.state_version, terminal.size.cols, terminal.size.rows));
+            for (name, value) in &terminal.env_delta {
+                let value = if shared::exec::looks_secret(name) { shared::exec::MASK } else { value };
+                lines.field("sets", format!("{name}={value}"));
+            }
+            for runtime in layers.runtimes.iter().filter(|runtime| runtime.terminal == terminal.id) {
+                of_runtime(runtime, &mut lines);
+            }
+        }
+        for lease in &layers.leases {
+            lines.heading(format!("lease · {}", lease.provider));
+            lines.field("id", lease.id.to_string());
+            if let Some(instance) = &lease.instance {
+                lines.field("instance", format!("{} since {}", instance.place, moment(instance.created_at)));
+            }
+        }
+    }
+    for state in states {
+        lines.heading(format!("interpreter · {}", state.language));
+        let how = match (state.alive, state.busy) {
+            (false, _) => "not running".to_owned(),
+            (true, busy) => {
+                let pid = state.pid.map(|pid| format!(", pid {pid}")).unwrap_or_default();
+                format!("{}{pid}{}", if busy { "busy" } else { "ready" }, state.version.as_ref().map(|version| format!(", {version}")).unwrap_or_default())
+            }
+        };
+        lines.field("is", how);
+        lines.field("folder", &state.working_dir);
+        for (name, value) in &state.env_vars {
+            lines.field("sets", format!("{name}={value}"));
+        }
+        if !state.imports.is_empty() {
+            lines.field("imports", state.imports.join(" "));
+        }
+        if !state.names.is_empty() {
+            lines.field("names", state.names.join(" "));
+        }
+        lines.field("state", format!("version {}", state.state_version));
+    }
+    lines.0
+}
+
+fn of_session(session: &Session, lines: &mut Lines) {
+    lines.heading(format!("session · {}", visible(&session.name)));
+    lines.field("id", session.id.to_string());
+    lines.field("status", status_words(session));
+    if let Some(needs) = &session.needs {
+        lines.field("attention", format!("{} since {}: {}", needs.state, moment(needs.since), needs.why));
+    }
+    lines.maybe("task", session.task.as_deref());
+    lines.maybe("mode", session.mode.as_deref());
+    lines.maybe("user", session.user.as_deref());
+    lines.maybe("channel", session.channel.as_deref());
+    lines.field("iterations", format!("{} of {}", session.iterations, session.max_iterations));
+    lines.field("made", moment(session.created_at));
+    if let Some(at) = session.ended_at {
+        lines.field("ended", moment(at));
+    }
+    lines.field("policy", format!("idle {}, in all {}", session.policy.idle_timeout, session.policy.max_duration));
+    lines.maybe("group", session.group.as_deref());
+    lines.maybe("result", session.result.as_deref());
+    if let Some(error) = &session.error {
+        lines.bad("error", error);
+    }
+    if session.clients > 0 {
+        lines.field("attached", count(session.clients as usize, "client"));
+    }
+}
+
+fn of_thread(layers: &Layers, lines: &mut Lines) {
+    lines.heading("thread");
+    lines.field("id", layers.thread.id.to_string());
+    lines.field("workspace", &layers.thread.workspace);
+    lines.field("tasks", layers.thread.task_count.to_string());
+    for line in layers.sessions.iter().skip(1).take(10) {
+        let task = line.task.as_deref().map(|task| format!(": {}", task.lines().next().unwrap_or_default())).unwrap_or_default();
+        lines.field("before", format!("{} {}{task}", moment(line.created_at), line.status));
+    }
+}
+
+fn of_runtime(runtime: &Runtime, lines: &mut Lines) {
+    lines.field("program", shell_words(&runtime.launch.argv));
+    match &runtime.state {
+        RuntimeState::Starting => lines.field("runtime", "starting"),
+        RuntimeState::Running { pid } => {
+            let holder = runtime.holder_pid.map(|pid| format!(", holder {pid}")).unwrap_or_default();
+            lines.field("runtime", format!("running, pid {pid}{holder}"));
+        }
+        RuntimeState::Exited { status, at } => lines.field("runtime", format!("ended {} with {status}", moment(*at))),
+        RuntimeState::Lost { reason, at } => lines.bad("runtime", &format!("{} ({})", reason.sentence(), moment(*at))),
+        RuntimeState::Refused { error, .. } => lines.bad("runtime", error),
+    }
+    lines.field("recording", format!("{} on disk", bytes(runtime.recording.bytes)));
+    if let Some(why) = &runtime.recording.suspended {
+        lines.bad("suspended", why);
+    }
+}
+
+/// On the user's own clock.
+fn moment(at: jiff::Timestamp) -> String {
+    at.to_zoned(jiff::tz::TimeZone::system()).strftime("%Y-%m-%d %H:%M:%S").to_string()
+}

@@ -1,0 +1,264 @@
+//! Colours by what they mean. Pure: what the terminal and the user want comes in as arguments.
+
+use std::collections::BTreeMap;
+
+use ratatui::style::{Color, Modifier, Style};
+use shared::attention::Attention;
+use shared::session::Status;
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct Theme {
+    pub text: Style,
+    pub dim: Style,
+    pub strong: Style,
+    /// What is ours: the name of the product, the selected tab.
+    pub accent: Style,
+    pub good: Style,
+    pub warn: Style,
+    pub bad: Style,
+    pub note: Style,
+    /// The row under the cursor.
+    pub cursor: Style,
+    /// A row that is selected.
+    pub selected: Style,
+    pub border: Style,
+    pub focus: Style,
+    pub banner: Style,
+    /// What a filter or a search has found.
+    pub found: Style,
+    /// Whether the cursor's style replaces the colours of what is on its row.
+    pub is_plain: bool,
+}
+
+pub const NAMES: [&str; 5] = ["dark", "light", "contrast", "16", "none"];
+
+/// What the environment says about colours.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Colours {
+    None,
+    Sixteen,
+    Many,
+}
+
+impl Colours {
+    /// `NO_COLOR` set to anything wins, as its page asks.
+    pub fn of(no_color: bool, term: &str, colorterm: &str) -> Self {
+        if no_color || term.is_empty() || term == "dumb" || term.starts_with("vt1") || term.starts_with("vt2") || term.ends_with("-m") {
+            return Self::None;
+        }
+        if colorterm.contains("truecolor") || colorterm.contains("24bit") || term.contains("256") || term.contains("kitty") || term.contains("ghostty")
+        {
+            return Self::Many;
+        }
+        Self::Sixteen
+    }
+}
+
+impl Theme {
+    /// The theme of the settings, as far as the terminal can show it, and what is wrong with the settings.
+    pub fn new(name: Option<&str>, own: &BTreeMap<String, String>, colours: Colours) -> (Self, Vec<String>) {
+        let mut complaints = Vec::new();
+        let mut theme = match (name, colours) {
+            (_, Colours::None) | (Some("none"), _) => return (Self::none(), complaints),
+            (Some("light"), _) => Self::light(),
+            (Some("contrast"), _) => Self::contrast(),
+            (Some("16"), _) => Self::sixteen(),
+            (Some("dark"), _) => Self::dark(),
+            (None, Colours::Sixteen) => Self::sixteen(),
+            (None, Colours::Many) => Self::dark(),
+            (Some(other), _) => {
+                complaints.push(format!("config.toml: theme.name: {other:?} is not known: it can be {}", NAMES.join(", ")));
+                Self::dark()
+            }
+        };
+        for (role, text) in own {
+            let Some(colour) = text.parse::<Color>().ok() else {
+                complaints.push(format!("config.toml: theme.{role}: {text:?} is not a colour: write it as \"#ff8800\", \"cyan\" or \"208\""));
+                continue;
+            };
+            match theme.role(role) {
+                Some(style) => *style = style.fg(colour),
+                None => complaints.push(format!("config.toml: theme.{role} is not known: it can be {}", ROLES.join(", "))),
+            }
+        }
+        (theme, complaints)
+    }
+
+    fn role(&mut self, name: &str) -> Option<&mut Style> {
+        Some(match name {
+            "text" => &mut self.text,
+            "dim" => &mut self.dim,
+            "strong" => &mut self.strong,
+            "accent" => &mut self.accent,
+            "good" => &mut self.good,
+            "warn" => &mut self.warn,
+            "bad" => &mut self.bad,
+            "note" => &mut self.note,
+            "border" => &mut self.border,
+            "focus" => &mut self.focus,
+            _ => return None,
+        })
+    }
+
+    /// Made for a dark background; the background itself stays the terminal's.
+    pub fn dark() -> Self {
+        let rgb = Color::Indexed;
+        Self {
+            text: Style::new(),
+            dim: Style::new().fg(rgb(245)),
+            strong: Style::new().add_modifier(Modifier::BOLD),
+            accent: Style::new().fg(rgb(117)).add_modifier(Modifier::BOLD),
+            good: Style::new().fg(rgb(114)),
+            warn: Style::new().fg(rgb(221)),
+            bad: Style::new().fg(rgb(210)),
+            note: Style::new().fg(rgb(80)),
+            cursor: Style::new().bg(rgb(237)),
+            selected: Style::new().bg(rgb(23)),
+            border: Style::new().fg(rgb(240)),
+            focus: Style::new().fg(rgb(117)),
+            banner: Style::new().fg(rgb(16)).bg(rgb(221)),
+            found: Style::new().fg(rgb(16)).bg(rgb(221)),
+            is_plain: false,
+        }
+    }
+
+    pub fn light() -> Self {
+        let rgb = Color::Indexed;
+        Self {
+            text: Style::new(),
+            dim: Style::new().fg(rgb(242)),
+            strong: Style::new().add_modifier(Modifier::BOLD),
+            accent: Style::new().fg(rgb(25)).add_modifier(Modifier::BOLD),
+            good: Style::new().fg(rgb(28)),
+            warn: Style::new().fg(rgb(130)),
+            bad: Style::new().fg(rgb(124)),
+            note: Style::new().fg(rgb(30)),
+            cursor: Style::new().bg(rgb(254)),
+            selected: Style::new().bg(rgb(153)),
+            border: Style::new().fg(rgb(248)),
+            focus: Style::new().fg(rgb(25)),
+            banner: Style::new().fg(rgb(231)).bg(rgb(130)),
+            found: Style::new().fg(rgb(16)).bg(rgb(228)),
+            is_plain: false,
+        }
+    }
+
+    pub fn contrast() -> Self {
+        let bold = |colour| Style::new().fg(colour).add_modifier(Modifier::BOLD);
+        Self {
+            text: Style::new().fg(Color::Indexed(231)),
+            dim: Style::new().fg(Color::Indexed(252)),
+            strong: bold(Color::Indexed(231)),
+            accent: bold(Color::Indexed(51)),
+            good: bold(Color::Indexed(46)),
+            warn: bold(Color::Indexed(226)),
+            bad: bold(Color::Indexed(203)),
+            note: bold(Color::Indexed(51)),
+            cursor: Style::new().fg(Color::Indexed(16)).bg(Color::Indexed(231)).add_modifier(Modifier::BOLD),
+            selected: Style::new().add_modifier(Modifier::UNDERLINED | Modifier::BOLD),
+            border: Style::new().fg(Color::Indexed(252)),
+            focus: bold(Color::Indexed(226)),
+            banner: Style::new().fg(Color::Indexed(16)).bg(Color::Indexed(226)).add_modifier(Modifier::BOLD),
+            found: Style::new().fg(Color::Indexed(16)).bg(Color::Indexed(226)).add_modifier(Modifier::BOLD),
+            is_plain: true,
+        }
+    }
+
+    /// The sixteen colours every terminal has, as its user has set them.
+    pub fn sixteen() -> Self {
+        Self {
+            text: Style::new(),
+            dim: Style::new().add_modifier(Modifier::DIM),
+            strong: Style::new().add_modifier(Modifier::BOLD),
+            accent: Style::new().fg(Color::Cyan).add_modifier(Modifier::BOLD),
+            good: Style::new().fg(Color::Green),
+            warn: Style::new().fg(Color::Yellow),
+            bad: Style::new().fg(Color::Red),
+            note: Style::new().fg(Color::Cyan),
+            cursor: Style::new().add_modifier(Modifier::REVERSED),
+            selected: Style::new().add_modifier(Modifier::BOLD | Modifier::UNDERLINED),
+            border: Style::new().add_modifier(Modifier::DIM),
+            focus: Style::new().fg(Color::Cyan),
+            banner: Style::new().fg(Color::Black).bg(Color::Yellow),
+            found: Style::new().fg(Color::Black).bg(Color::Yellow),
+            is_plain: true,
+        }
+    }
+
+    /// Without any colour: marks and words say it all.
+    pub fn none() -> Self {
+        let plain = Style::new();
+        Self {
+            text: plain,
+            dim: plain,
+            strong: plain.add_modifier(Modifier::BOLD),
+            accent: plain.add_modifier(Modifier::BOLD),
+            good: plain,
+            warn: plain,
+            bad: plain.add_modifier(Modifier::BOLD),
+            note: plain,
+            cursor: plain.add_modifier(Modifier::REVERSED),
+            selected: plain.add_modifier(Modifier::UNDERLINED | Modifier::BOLD),
+            border: plain,
+            focus: plain.add_modifier(Modifier::BOLD),
+            banner: plain.add_modifier(Modifier::REVERSED),
+            found: plain.add_modifier(Modifier::REVERSED),
+            is_plain: true,
+        }
+    }
+
+    pub fn status(&self, status: Status) -> Style {
+        match status {
+            Status::Active => self.good,
+            Status::Queued | Status::Paused => self.warn,
+            Status::Completed => self.dim,
+            Status::Failed | Status::Timeout => self.bad,
+        }
+    }
+
+    pub fn attention(&self, state: Attention) -> Style {
+        match state {
+            Attention::WaitingApproval | Attention::WaitingAnswer => self.warn.add_modifier(Modifier::BOLD),
+            Attention::Stuck => self.bad.add_modifier(Modifier::BOLD),
+            Attention::DoneUnseen => self.note.add_modifier(Modifier::BOLD),
+            Attention::Working => self.good,
+            Attention::Idle | Attention::Unknown => self.dim,
+        }
+    }
+}
+
+const ROLES: [&str; 10] = ["text", "dim", "strong", "accent", "good", "warn", "bad", "note", "border", "focus"];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_environment_decides_and_no_color_wins() {
+        for (no_color, term, colorterm, expected) in [
+            (true, "xterm-256color", "truecolor", Colours::None),
+            (false, "dumb", "", Colours::None),
+            (false, "vt100", "", Colours::None),
+            (false, "linux", "", Colours::Sixteen),
+            (false, "xterm-256color", "", Colours::Many),
+            (false, "xterm", "truecolor", Colours::Many),
+        ] {
+            assert_eq!(Colours::of(no_color, term, colorterm), expected, "{term} {colorterm}");
+        }
+        let (theme, _) = Theme::new(Some("dark"), &BTreeMap::new(), Colours::None);
+        assert_eq!(theme, Theme::none());
+    }
+
+    #[test]
+    fn own_colours_are_taken_and_mistakes_said() {
+        let own = BTreeMap::from([
+            ("accent".to_owned(), "#ff8800".to_owned()),
+            ("good".to_owned(), "gren".to_owned()),
+            ("glow".to_owned(), "red".to_owned()),
+        ]);
+        let (theme, complaints) = Theme::new(None, &own, Colours::Many);
+        assert_eq!(theme.accent.fg, Some(Color::Rgb(255, 136, 0)));
+        assert_eq!(complaints.len(), 2, "{complaints:?}");
+        assert_eq!(Theme::new(Some("drak"), &BTreeMap::new(), Colours::Many).1.len(), 1);
+    }
+}

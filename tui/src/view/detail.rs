@@ -1,0 +1,179 @@
+//! Everything about one session, page by page.
+
+use ratatui::Frame;
+use ratatui::layout::Rect;
+use ratatui::text::{Line, Span};
+use ratatui::widgets::Paragraph;
+use shared::event::Event;
+use shared::text::{fit, visible};
+
+use super::{areas, cell, rule};
+use crate::app::App;
+use crate::cli::length;
+use crate::state::detail::{Detail, Page};
+use crate::state::layers::Tone;
+use crate::state::tree::Fold;
+use crate::theme::Theme;
+
+pub fn draw(app: &App, detail: &Detail, frame: &mut Frame<'_>) {
+    let theme = &app.theme;
+    let body = areas::body(app.area);
+    for (page, place) in areas::tabs(app) {
+        let style = if page == detail.page { theme.found } else { theme.dim };
+        frame.render_widget(Paragraph::new(Span::styled(format!(" {} ", page.words()), style)), place);
+    }
+    let line = Rect { y: body.y + 1, height: 1, ..body };
+    let mut about = Vec::new();
+    if !detail.filter.is_empty() {
+        about.push((format!("/{}", detail.filter), theme.note));
+    }
+    if detail.page == Page::Events {
+        about.push((format!("kinds: {}", detail.kinds.words()), theme.dim));
+    }
+    if let Some(failure) = &detail.failure {
+        about.push((failure.clone(), theme.bad));
+    }
+    let count = detail.count();
+    let right = if count > 0 { format!("{} of {count}", detail.cursor() + 1) } else { String::new() };
+    rule(&about, &right, theme.border, line, frame);
+    let rows = areas::page(app);
+    let lines = lines(app, detail, usize::from(rows.width));
+    if lines.is_empty() {
+        frame.render_widget(Paragraph::new(Span::styled(format!(" {}", empty(detail.page)), theme.dim)), rows);
+        return;
+    }
+    let top = detail.top();
+    for (n, line) in lines.into_iter().skip(top).take(usize::from(rows.height)).enumerate() {
+        let place = Rect { y: rows.y + n as u16, height: 1, ..rows };
+        frame.render_widget(Paragraph::new(line), place);
+        if top + n == detail.cursor() {
+            let buffer = frame.buffer_mut();
+            for x in place.left()..place.right() {
+                buffer[(x, place.y)].set_style(theme.cursor);
+            }
+        }
+    }
+}
+
+fn empty(page: Page) -> &'static str {
+    match page {
+        Page::Layers => "asking …",
+        Page::Events => "no events of this kind",
+        Page::Commands => "no commands: shells that mark them (OSC 133) and calls to interpreters come here",
+        Page::Context => "no context: `sessions-tui context NAME --set JSON` keeps what whoever goes on needs to know",
+        Page::Files => "no files changed that were noticed",
+    }
+}
+
+fn lines(app: &App, detail: &Detail, width: usize) -> Vec<Line<'static>> {
+    let theme = &app.theme;
+    match detail.page {
+        Page::Layers => detail
+            .layer_lines()
+            .into_iter()
+            .map(|line| match line.tone {
+                Tone::Heading => Line::styled(format!(" {}", line.value), theme.accent),
+                Tone::Plain | Tone::Bad => {
+                    let style = if line.tone == Tone::Bad { theme.bad } else { theme.text };
+                    Line::from(vec![
+                        Span::styled(format!("   {}", cell(&line.label, 12)), theme.dim),
+                        Span::styled(fit(&line.value, width.saturating_sub(16)), style),
+                    ])
+                }
+            })
+            .collect(),
+        Page::Events => detail.events().into_iter().map(|event| event_line(event, theme, width)).collect(),
+        Page::Commands => {
+            let commands = detail.commands();
+            commands
+                .iter()
+                .map(|command| {
+                    let (mark, style) = match (command.is_running, command.exit_code) {
+                        (true, _) => ("…", theme.note),
+                        (false, Some(0)) => ("✓", theme.good),
+                        (false, Some(_)) => ("✗", theme.bad),
+                        (false, None) => ("·", theme.dim),
+                    };
+                    let code = command.exit_code.filter(|code| *code != 0).map(|code| code.to_string()).unwrap_or_default();
+                    let took = command.took_ms.map(length).unwrap_or_default();
+                    let who = command.language.map_or("terminal", |language| language.as_str());
+                    let author = command.author.map(|author| author.as_str()).unwrap_or_default();
+                    let room = width.saturating_sub(45);
+                    Line::from(vec![
+                        Span::styled(format!(" {mark} "), style),
+                        Span::styled(format!("{} ", clock(command.at)), theme.dim),
+                        Span::styled(cell(who, 8) + " ", theme.dim),
+                        Span::styled(cell(&code, 4), theme.bad),
+                        Span::styled(format!("{took:>8} "), theme.dim),
+                        Span::styled(cell(author, 6) + " ", theme.dim),
+                        Span::raw(fit(&command.text, room)),
+                    ])
+                })
+                .collect()
+        }
+        Page::Context => detail
+            .context()
+            .into_iter()
+            .map(|row| {
+                let fold = match row.folds {
+                    Fold::Leaf => "  ",
+                    Fold::Open => "▾ ",
+                    Fold::Closed => "▸ ",
+                };
+                let lead = format!(" {}{fold}", "  ".repeat(row.depth));
+                let room = width.saturating_sub(lead.chars().count() + row.key.chars().count() + 3);
+                let style = if row.folds == Fold::Leaf { theme.text } else { theme.dim };
+                Line::from(vec![
+                    Span::styled(lead, theme.dim),
+                    Span::styled(format!("{}: ", row.key), theme.accent),
+                    Span::styled(fit(&row.value, room), style),
+                ])
+            })
+            .collect(),
+        Page::Files => detail
+            .files()
+            .into_iter()
+            .map(|(at, change, path)| {
+                Line::from(vec![
+                    Span::styled(format!(" {} ", clock(at)), theme.dim),
+                    Span::styled(cell(&change, 9) + " ", theme.note),
+                    Span::raw(fit(&path, width.saturating_sub(22))),
+                ])
+            })
+            .collect(),
+    }
+}
+
+fn event_line(event: &Event, theme: &Theme, width: usize) -> Line<'static> {
+    let style = match event.kind.as_str() {
+        "error" | "lost" | "timeout" | "recording_suspended" => theme.bad,
+        "complete" | "start" | "resume" | "restored" => theme.good,
+        "pause" | "queued" | "notification" | "bell" => theme.warn,
+        "attach" | "detach" | "control" => theme.dim,
+        _ => theme.note,
+    };
+    let data = match &event.data {
+        serde_json::Value::Null => String::new(),
+        serde_json::Value::Object(map) => map.iter().map(|(key, value)| format!("{key}={}", plain(value))).collect::<Vec<_>>().join(" "),
+        other => plain(other),
+    };
+    let room = width.saturating_sub(36);
+    Line::from(vec![
+        Span::styled(format!(" {} ", clock(event.at)), theme.dim),
+        Span::styled(cell(&event.kind, 16) + " ", style),
+        Span::styled(cell(event.author.as_str(), 6) + " ", theme.dim),
+        Span::raw(fit(&visible(&data), room)),
+    ])
+}
+
+fn plain(value: &serde_json::Value) -> String {
+    match value {
+        serde_json::Value::String(text) => text.clone(),
+        other => other.to_string(),
+    }
+}
+
+/// Time of day, on the user's own clock.
+pub fn clock(at: jiff::Timestamp) -> String {
+    at.to_zoned(jiff::tz::TimeZone::system()).strftime("%H:%M:%S").to_string()
+}

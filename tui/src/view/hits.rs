@@ -1,0 +1,156 @@
+//! Searching: what is looked for, hits as they come, and the moment of the one under the cursor.
+
+use ratatui::Frame;
+use ratatui::layout::{Position, Rect};
+use ratatui::text::{Line, Span};
+use ratatui::widgets::Paragraph;
+use shared::search::Hit;
+use shared::text::{columns, count, fit, visible};
+
+use super::{areas, cell, rule};
+use crate::app::App;
+use crate::cli::{ago, bytes};
+use crate::replay::{Pattern, ScreenWidget, at_cursor};
+use crate::state::hits::{Focus, Hits};
+
+pub fn draw(app: &App, hits: &Hits, frame: &mut Frame<'_>) {
+    let theme = &app.theme;
+    let area = app.area;
+    let is_typing = hits.focus == Focus::Text;
+    let label = " search ";
+    let (before, behind) = hits.line.parts();
+    let line = Line::from(vec![
+        Span::styled(label, theme.accent),
+        Span::styled("❯ ", if is_typing { theme.focus } else { theme.dim }),
+        Span::raw(visible(before)),
+        Span::raw(visible(behind)),
+    ]);
+    frame.render_widget(Paragraph::new(line), Rect { height: 1, ..area });
+    if is_typing && app.overlay.is_none() {
+        let x = area.x + columns(label) as u16 + 2 + columns(&visible(before)) as u16;
+        frame.set_cursor_position(Position { x: x.min(area.right().saturating_sub(1)), y: area.y });
+    }
+    let mut about = Vec::new();
+    if hits.is_regex {
+        about.push(("regular expression".to_owned(), theme.note));
+    }
+    if hits.is_exact {
+        about.push(("exact case".to_owned(), theme.note));
+    }
+    if let Some((name, _)) = &hits.only {
+        about.push((format!("only in {}", visible(name)), theme.note));
+    }
+    match (&hits.progress, &hits.summary) {
+        (Some((done, total)), _) if *total > 0 => {
+            let percent = done * 100 / total.max(&1);
+            about.push((format!("{} searching … {percent} % of {}", meter(percent, 10), bytes(*total)), theme.warn));
+        }
+        (Some(_), _) => about.push(("searching …".into(), theme.warn)),
+        (None, Some(Ok(summary))) => {
+            let more = if summary.more { ", there are more" } else { "" };
+            about.push((
+                format!("{} in {}, {} searched in {:.0} ms{more}", count(hits.hits.len(), "hit"), count(summary.sessions as usize, "session"), bytes(summary.searched_bytes), summary.took_ms),
+                theme.dim,
+            ));
+        }
+        (None, Some(Err(why))) => about.push((why.clone(), theme.bad)),
+        (None, None) => about.push(("everything that was printed, run, told or asked for".into(), theme.dim)),
+    }
+    rule(&about, "", theme.border, Rect { y: area.y + 1, height: 1, ..area }, frame);
+    let (rows, moment) = areas::hits(area);
+    for (n, hit) in hits.hits.iter().skip(hits.top).take(usize::from(rows.height)).enumerate() {
+        let place = Rect { y: rows.y + n as u16, height: 1, ..rows };
+        frame.render_widget(Paragraph::new(hit_line(app, hit, usize::from(rows.width))), place);
+        if hits.top + n == hits.cursor {
+            let style = if is_typing { theme.selected } else { theme.cursor };
+            let buffer = frame.buffer_mut();
+            for x in place.left()..place.right() {
+                buffer[(x, place.y)].set_style(style);
+            }
+        }
+    }
+    if hits.hits.is_empty() && hits.progress.is_none() && !matches!(hits.summary, Some(Err(_))) {
+        let text = if hits.summary.is_some() { " nothing was found" } else { " type at least two characters; small letters find large ones too" };
+        frame.render_widget(Paragraph::new(Span::styled(text, theme.dim)), rows);
+    }
+    if let Some(place) = moment {
+        draw_moment(app, hits, frame, place);
+    }
+}
+
+/// A bar of so many cells.
+pub fn meter(percent: u64, width: usize) -> String {
+    let full = (percent.min(100) as usize * width).div_ceil(100);
+    format!("{}{}", "━".repeat(full), "╌".repeat(width - full))
+}
+
+fn hit_line(app: &App, hit: &Hit, width: usize) -> Line<'static> {
+    let theme = &app.theme;
+    let name = cell(&hit.name, (width / 6).clamp(6, 18));
+    let when = format!("{:>4}", ago(hit.at, app.at));
+    let kind = hit.kind.as_str();
+    let times = if hit.times > 1 { format!("×{} ", hit.times) } else { String::new() };
+    let lead = columns(&name) + 4 + 9 + columns(&times) + 3;
+    let room = width.saturating_sub(lead);
+    let mut spans = vec![
+        Span::styled(format!(" {name} "), theme.strong),
+        Span::styled(format!("{when} {} ", cell(kind, 7)), theme.dim),
+        Span::styled(times, theme.warn),
+    ];
+    // the match is what has to be seen: what is before it is cut if need be
+    let first = hit.ranges.first().copied().unwrap_or((0, 0));
+    let start = clamp(&hit.line, first.0);
+    let end = clamp(&hit.line, first.1.max(first.0));
+    let before = visible(hit.line[..start].trim_start());
+    let found = visible(&hit.line[start..end]);
+    let keep = room.saturating_sub(columns(&found)).min(room / 3);
+    let before = if columns(&before) > keep {
+        let skip = columns(&before) - keep;
+        format!("…{}", before.chars().skip(skip + 1).collect::<String>())
+    } else {
+        before
+    };
+    let left = room.saturating_sub(columns(&before));
+    let found = fit(&found, left);
+    let behind = fit(&visible(&hit.line[end..]), left.saturating_sub(columns(&found)));
+    spans.push(Span::raw(before));
+    spans.push(Span::styled(found, theme.found));
+    spans.push(Span::raw(behind));
+    Line::from(spans)
+}
+
+/// A place in a text that is between two characters.
+fn clamp(text: &str, at: usize) -> usize {
+    let mut at = at.min(text.len());
+    while !text.is_char_boundary(at) {
+        at -= 1;
+    }
+    at
+}
+
+fn draw_moment(app: &App, hits: &Hits, frame: &mut Frame<'_>, place: Rect) {
+    let theme = &app.theme;
+    let Some(hit) = hits.current() else { return };
+    let title = Rect { height: 1.min(place.height), ..place };
+    let inside = Rect { y: place.y + 1, height: place.height.saturating_sub(1), ..place };
+    let at = hit.at.to_zoned(jiff::tz::TimeZone::system()).strftime("%Y-%m-%d %H:%M:%S").to_string();
+    rule(&[(hit.name.clone(), theme.strong), (at, theme.dim)], "enter plays from here", theme.border, title, frame);
+    match hits.shown() {
+        Some(screen) => {
+            let pattern = hits.pattern();
+            let found = if pattern.regex { Default::default() } else { Pattern::new(&pattern.text).cells(screen) };
+            let part = match found.iter().max() {
+                // the match is what has to be seen
+                Some((row, _)) if screen.size().rows > inside.height => {
+                    crate::replay::Part::From { row: row.saturating_sub(inside.height / 2).min(screen.size().rows - inside.height), col: 0 }
+                }
+                _ => at_cursor(screen, inside),
+            };
+            frame.render_widget(ScreenWidget { screen, part, found: &found }, inside);
+        }
+        None => {
+            let lines: Vec<Line<'_>> = hit.line.lines().map(|line| Line::raw(format!(" {}", visible(line)))).collect();
+            frame.render_widget(Paragraph::new(lines).wrap(ratatui::widgets::Wrap { trim: false }), inside);
+        }
+    }
+}

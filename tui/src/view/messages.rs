@@ -1,0 +1,45 @@
+//! What was said here, oldest first.
+
+use ratatui::Frame;
+use ratatui::layout::Rect;
+use ratatui::text::{Line, Span};
+use ratatui::widgets::Paragraph;
+use shared::text::visible;
+
+use super::detail::clock;
+use crate::app::App;
+use crate::state::log::Tone;
+
+pub fn draw(app: &App, cursor: usize, frame: &mut Frame<'_>, area: Rect) {
+    let theme = &app.theme;
+    if app.log.messages.is_empty() {
+        frame.render_widget(Paragraph::new(Span::styled(" nothing has been said yet", theme.dim)), area);
+        return;
+    }
+    // long ones are wrapped: they are here to be read
+    let width = usize::from(area.width).saturating_sub(14).max(10);
+    let mut lines = Vec::new();
+    let mut cursor_at = 0;
+    for (n, message) in app.log.messages.iter().enumerate() {
+        if n == cursor {
+            cursor_at = lines.len();
+        }
+        let style = if message.tone == Tone::Failed { theme.bad } else { theme.text };
+        let times = if message.times > 1 { format!(" ×{}", message.times) } else { String::new() };
+        let text = visible(&message.text) + &times;
+        let chars: Vec<char> = text.chars().collect();
+        for (part, chunk) in chars.chunks(width).enumerate() {
+            let lead = if part == 0 { format!(" {} ", clock(message.at)) } else { " ".repeat(10) };
+            let mark = if n == cursor && part == 0 { "▸" } else { " " };
+            lines.push(Line::from(vec![
+                Span::styled(mark, theme.focus),
+                Span::styled(lead, theme.dim),
+                Span::styled(chunk.iter().collect::<String>(), style),
+            ]));
+        }
+    }
+    let height = usize::from(area.height);
+    let top = (cursor_at + 1).saturating_sub(height).max(lines.len().saturating_sub(height).min(cursor_at));
+    let shown: Vec<Line<'_>> = lines.into_iter().skip(top).take(height).collect();
+    frame.render_widget(Paragraph::new(shown), area);
+}

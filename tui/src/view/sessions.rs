@@ -1,0 +1,261 @@
+//! The list of sessions: a row each, columns by how much room there is. Only what is in view is drawn.
+
+use ratatui::Frame;
+use ratatui::layout::Rect;
+use ratatui::style::{Modifier, Style};
+use ratatui::text::{Line, Span};
+use ratatui::widgets::Paragraph;
+use shared::attention::Attention;
+use shared::session::Session;
+use shared::text::{columns, visible};
+
+use super::cell;
+use crate::app::{App, Focus};
+use crate::cli::{mark, short_path, status_words, what};
+use crate::keymap::{Action, Place};
+use crate::state::list::Row;
+use crate::state::rates::Rate;
+
+/// A mark for people who do not see colours.
+pub fn attention_mark(state: Attention) -> &'static str {
+    match state {
+        Attention::WaitingApproval | Attention::WaitingAnswer => "?",
+        Attention::Stuck => "!",
+        Attention::DoneUnseen => "*",
+        Attention::Working | Attention::Idle | Attention::Unknown => " ",
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Column {
+    Mark,
+    Name,
+    Status,
+    What,
+    Budget,
+    Curve,
+    Cpu,
+    Memory,
+    Idle,
+    Workspace,
+}
+
+impl Column {
+    fn title(self) -> &'static str {
+        match self {
+            Self::Mark => "",
+            Self::Name => "name",
+            Self::Status => "status",
+            Self::What => "runs",
+            Self::Budget => "iter",
+            Self::Curve => "activity",
+            Self::Cpu => "cpu",
+            Self::Memory => "mem",
+            Self::Idle => "idle",
+            Self::Workspace => "workspace",
+        }
+    }
+}
+
+/// Columns and their widths for a width: what matters most stays longest.
+fn plan(app: &App, width: usize) -> Vec<(Column, usize)> {
+    let shown = || app.list.rows.iter().skip(app.list.top).take(usize::from(app.area.height));
+    let widest = |text: fn(&Session) -> String, least: usize, most: usize| {
+        let of = |row: &Row| match row {
+            Row::Session(at) => app.list.all.get(*at).map_or(0, |session| columns(&text(session))),
+            Row::Heading { .. } => 0,
+        };
+        shown().map(of).max().unwrap_or(0).clamp(least, most)
+    };
+    let name = widest(|session| visible(&session.name), 6, (width / 4).clamp(10, 26));
+    let status = widest(status_words, 6, (width / 4).clamp(8, 24));
+    let has_budget = app.list.all.iter().any(|session| session.iterations > 0 || session.task.is_some());
+    let mut plan = vec![(Column::Mark, 4), (Column::Name, name), (Column::Status, status)];
+    let mut left = width.saturating_sub(4 + name + status + 2);
+    // what runs wants at least so much before anything else is shown
+    let mut take = |column: Column, wanted: usize, keeps: usize, plan: &mut Vec<(Column, usize)>| {
+        if left > wanted + keeps {
+            left -= wanted + 1;
+            plan.push((column, wanted));
+        }
+    };
+    take(Column::Idle, 4, 8, &mut plan);
+    if has_budget {
+        take(Column::Budget, 7, 14, &mut plan);
+    }
+    take(Column::Curve, 8, 16, &mut plan);
+    take(Column::Cpu, 4, 18, &mut plan);
+    take(Column::Memory, 5, 18, &mut plan);
+    let workspace = widest(|session| session.workspace.clone(), 9, 30);
+    take(Column::Workspace, workspace.min(width / 5), 24, &mut plan);
+    if left > 3 {
+        plan.push((Column::What, left - 1));
+    }
+    let order =
+        [Column::Mark, Column::Name, Column::Status, Column::What, Column::Budget, Column::Curve, Column::Cpu, Column::Memory, Column::Idle, Column::Workspace];
+    plan.sort_by_key(|(column, _)| order.iter().position(|one| one == column));
+    plan
+}
+
+pub fn draw(app: &App, frame: &mut Frame<'_>, area: Rect) {
+    let theme = &app.theme;
+    let plan = plan(app, usize::from(area.width));
+    let titles: Vec<Span<'_>> = plan.iter().map(|(column, width)| Span::styled(cell(column.title(), *width) + " ", theme.dim)).collect();
+    frame.render_widget(Paragraph::new(Line::from(titles)), Rect { height: 1, ..area });
+    let rows = Rect { y: area.y + 1, height: area.height.saturating_sub(1), ..area };
+    let visible_rows = app.list.rows.iter().skip(app.list.top).take(usize::from(rows.height));
+    for (n, row) in visible_rows.enumerate() {
+        let place = Rect { y: rows.y + n as u16, height: 1, ..rows };
+        match row {
+            Row::Heading { title, count } => {
+                let title = short_path(title, app.home.as_deref());
+                let line = Line::from(vec![Span::styled(format!(" {title}"), theme.strong), Span::styled(format!("  {count}"), theme.dim)]);
+                frame.render_widget(Paragraph::new(line), place);
+            }
+            Row::Session(at) => {
+                if let Some(session) = app.list.all.get(*at) {
+                    draw_row(app, session, &plan, frame, place);
+                }
+            }
+        }
+    }
+    let below = app.list.rows.len().saturating_sub(app.list.top + usize::from(rows.height));
+    if below > 0 && rows.height > 2 {
+        let text = format!(" {below} more ↓ ");
+        let width = columns(&text) as u16;
+        let place = Rect { x: rows.right().saturating_sub(width + 1), y: rows.bottom() - 1, width, height: 1 };
+        frame.render_widget(Paragraph::new(Span::styled(text, theme.found)), place);
+    }
+}
+
+fn draw_row(app: &App, session: &Session, plan: &[(Column, usize)], frame: &mut Frame<'_>, place: Rect) {
+    let theme = &app.theme;
+    let is_cursor = app.list.cursor == Some(session.id);
+    let is_selected = app.list.selected.contains(&session.id);
+    let rate = app.rates.get(session.id);
+    let dims = session.status.has_ended() && !session.needs.as_ref().is_some_and(|needs| needs.state.needs_someone());
+    let mut spans = Vec::new();
+    for (column, width) in plan {
+        let (text, style) = content(app, session, rate, *column, *width);
+        let style = if dims && style == theme.text { theme.dim } else { style };
+        spans.push(Span::styled(cell(&text, *width), style));
+        spans.push(Span::raw(" "));
+    }
+    // the mark is two: who needs you, then what it is
+    let needs = session.needs.as_ref().map(|needs| needs.state);
+    let lead = vec![
+        Span::styled(if is_cursor { "▸" } else if is_selected { "+" } else { " " }, theme.focus),
+        Span::styled(needs.map_or(" ", attention_mark), needs.map_or(theme.dim, |state| theme.attention(state))),
+        Span::styled(mark(session.status).to_string(), theme.status(session.status)),
+        Span::raw(" "),
+    ];
+    let spans: Vec<Span<'_>> = lead.into_iter().chain(spans.into_iter().skip(1)).collect();
+    frame.render_widget(Paragraph::new(Line::from(spans)), place);
+    let highlight = match (is_cursor, is_selected) {
+        (true, true) => theme.selected.patch(theme.cursor),
+        (true, false) => theme.cursor,
+        (false, true) => theme.selected,
+        (false, false) => return,
+    };
+    let dulled = app.pane.is_some() && app.focus == Focus::Pane && is_cursor;
+    let highlight = if dulled { highlight.remove_modifier(Modifier::REVERSED).add_modifier(Modifier::BOLD) } else { highlight };
+    paint(frame, place, highlight, theme.is_plain && is_cursor);
+}
+
+/// Lays a style over what is drawn already.
+fn paint(frame: &mut Frame<'_>, place: Rect, style: Style, replaces: bool) {
+    let buffer = frame.buffer_mut();
+    for x in place.left()..place.right() {
+        let cell = &mut buffer[(x, place.y)];
+        if replaces {
+            cell.set_style(Style::reset());
+        }
+        cell.set_style(style);
+    }
+}
+
+fn content(app: &App, session: &Session, rate: Option<&Rate>, column: Column, width: usize) -> (String, Style) {
+    let theme = &app.theme;
+    let is_live = session.status.is_live();
+    match column {
+        Column::Mark => (String::new(), theme.text),
+        Column::Name => (session.name.clone(), if is_live { theme.strong } else { theme.text }),
+        Column::Status => (status_words(session), theme.status(session.status)),
+        Column::What => runs(session, rate, theme.attention(session.needs.as_ref().map_or(Attention::Unknown, |needs| needs.state)), theme.text),
+        Column::Budget if session.iterations > 0 || session.task.is_some() => {
+            let is_near = session.iterations * 10 >= session.max_iterations * 9;
+            (format!("{}/{}", session.iterations, session.max_iterations), if is_near && is_live { theme.warn } else { theme.dim })
+        }
+        Column::Budget => (String::new(), theme.dim),
+        Column::Curve => (rate.filter(|_| is_live).map(|rate| curve(rate, app.now, width)).unwrap_or_default(), theme.note),
+        Column::Cpu => match rate.and_then(|rate| rate.cpu).filter(|_| is_live) {
+            Some(cpu) if cpu >= 0.5 => (format!("{cpu:>3.0}%"), if cpu >= 80.0 { theme.warn } else { theme.text }),
+            Some(_) => ("  0%".into(), theme.dim),
+            None => (String::new(), theme.dim),
+        },
+        Column::Memory => (rate.and_then(|rate| rate.memory).filter(|_| is_live).map(memory).unwrap_or_default(), theme.dim),
+        Column::Idle => (idle(session.last_activity_at, app.at), theme.dim),
+        Column::Workspace => (short_path(&session.workspace, app.home.as_deref()), theme.dim),
+    }
+}
+
+/// What it asks, else what is in the foreground of its terminal, else what it is for.
+fn runs(session: &Session, rate: Option<&Rate>, asks: Style, plain: Style) -> (String, Style) {
+    if let Some(needs) = session.needs.as_ref().filter(|needs| needs.state.needs_someone() && !needs.why.is_empty()) {
+        return (needs.why.clone(), asks);
+    }
+    let foreground = rate.and_then(|rate| rate.foreground.clone()).filter(|_| session.status.is_live());
+    let about = what(session);
+    match foreground {
+        // a task says more than the program that works on it
+        Some(command) if session.task.is_none() => (command, plain),
+        _ => (about, plain),
+    }
+}
+
+pub fn curve(rate: &Rate, now: std::time::Duration, width: usize) -> String {
+    const BARS: [char; 9] = [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
+    rate.curve(now, width.min(crate::state::rates::BARS)).into_iter().map(|height| BARS[usize::from(height).min(8)]).collect()
+}
+
+pub fn memory(bytes: u64) -> String {
+    match bytes {
+        0..1_048_576 => format!("{:>4}K", bytes >> 10),
+        1_048_576..1_073_741_824 => format!("{:>4}M", bytes >> 20),
+        _ => format!("{:>4.1}G", bytes as f64 / 1_073_741_824.0),
+    }
+}
+
+/// In steps that need no drawing every second.
+pub fn idle(from: jiff::Timestamp, now: jiff::Timestamp) -> String {
+    let seconds = (now.as_second() - from.as_second()).max(0);
+    match seconds {
+        0..5 => "now".into(),
+        5..60 => format!("{}s", seconds / 5 * 5),
+        _ => crate::cli::ago(from, now),
+    }
+}
+
+/// Nothing to show: how to begin, or why nothing is here.
+pub fn draw_empty(app: &App, frame: &mut Frame<'_>, area: Rect) {
+    let theme = &app.theme;
+    let key = |action| app.keymap.key(Place::List, action).map_or_else(|| "?".to_owned(), |key| key.to_string());
+    let mut lines = vec![Line::raw("")];
+    if !app.list.has_loaded {
+        lines.push(Line::styled("  asking the daemon …", theme.dim));
+    } else if !app.list.filter.is_empty() {
+        lines.push(Line::raw(format!("  Nothing fits “{}”.", visible(&app.list.filter))));
+        lines.push(Line::styled("  esc takes the filter away", theme.dim));
+    } else {
+        lines.push(Line::styled("  No sessions yet. To begin:", theme.strong));
+        lines.push(Line::raw(""));
+        let hint = |key: String, text: &str| Line::from(vec![Span::styled(format!("  {key:<4}"), theme.accent), Span::raw(text.to_owned())]);
+        lines.push(hint(key(Action::New), "starts a program or your shell here, and attaches"));
+        lines.push(hint(app.prefix.label() + " d", " leaves it running and brings you back here"));
+        lines.push(hint(key(Action::Help), "shows every key"));
+        lines.push(Line::raw(""));
+        lines.push(Line::styled("  or from any terminal:", theme.dim));
+        lines.push(Line::styled("  sessions-tui new -n api -- npm run dev", theme.note));
+    }
+    frame.render_widget(Paragraph::new(lines), area);
+}
