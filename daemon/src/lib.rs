@@ -16,6 +16,7 @@ mod log;
 mod picture;
 mod policy;
 mod poll;
+mod pulse;
 mod queue;
 mod recording;
 mod recover;

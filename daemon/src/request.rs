@@ -6,6 +6,7 @@ mod exec;
 mod forget;
 mod import;
 mod life;
+mod live;
 mod queue;
 mod record;
 mod replay;
@@ -129,6 +130,8 @@ pub fn only_waits(request: &Request) -> bool {
             | Request::Records { .. }
             | Request::Search(_)
             | Request::Find { .. }
+            | Request::Pulse(_)
+            | Request::Look(_)
     )
 }
 
@@ -190,6 +193,10 @@ pub async fn perform(context: &Context, caller: &Arc<Caller>, id: u64, request: 
         Request::Seek { runtime, seek } => answer!(replay::seek(context, runtime, seek).await),
         Request::Records { runtime, from, most, wait_ms } => answer!(replay::records(context, runtime, from, most, wait_ms).await),
         Request::Scrolled { runtime, until, most } => answer!(replay::scrolled(context, runtime, until, most).await),
+        Request::Pulse(of) => answer!(live::pulse(context, of).await),
+        Request::Look(look) => answer!(live::look(context, look).await),
+        Request::Seen { name } => answer!(live::seen(context, name).await),
+        Request::Calendar { filter, days } => answer!(stats::calendar(context, filter, days).await),
         Request::Attach(attach) => terminal::attach(context, caller, id, attach).await.map(|()| None),
         Request::Detach { name } => answer!(terminal::detach(context, name).await),
         Request::Resize { size } => answer!(terminal::resize(caller, size).await),

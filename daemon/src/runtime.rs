@@ -15,7 +15,7 @@ use shared::event::Author;
 use shared::id::{ExecId, Offset, RuntimeId, SessionId, ThreadId};
 use shared::message::{Detached, Failure, ScreenShot};
 use shared::runtime::{ExitStatus, Keeps};
-use shared::screen::{Scanner, Size};
+use shared::screen::{Keyframe, Scanner, Size};
 use tokio::sync::{Notify, mpsc, oneshot, watch};
 use tokio::time::Instant;
 
@@ -53,6 +53,11 @@ enum Ask {
     TakeControl(ClientId),
     KeyHelp(ClientId),
     Shot(oneshot::Sender<(ScreenShot, Offset)>),
+    /// The screen for a preview; nothing if it is the one that was seen at `after`.
+    Look {
+        after: Option<Offset>,
+        answer: oneshot::Sender<(Offset, Option<Keyframe>)>,
+    },
     WaitText {
         pattern: regex::Regex,
         found: oneshot::Sender<()>,
@@ -169,6 +174,8 @@ struct Runtime {
     facts: Arc<Facts>,
     ended: watch::Sender<Option<Ended>>,
     activity: watch::Sender<u64>,
+    /// Where what is on the screen ends: says that there is something else to look at.
+    sight: watch::Sender<Offset>,
 
     /// Reads what is new; the picture has a reader of its own, further behind.
     reader: Reader,
@@ -221,12 +228,14 @@ pub fn begin(context: Context, beginning: Beginning) -> RuntimeHandle {
     let (asks, waiting) = mpsc::channel(WAITING_ASKS);
     let (ended, ended_seen) = watch::channel(None);
     let (activity, activity_seen) = watch::channel(0);
+    let (sight, sight_seen) = watch::channel(0);
     let greeting = beginning.greeting;
     let facts = Arc::new(Facts::new(&greeting, beginning.session, context.clock));
     let running = greeting.call;
     let language = beginning.interpreter.as_ref().map(|interpreter| interpreter.language);
     let settled = beginning.interpreter.as_ref().map_or(greeting.answered, |interpreter| interpreter.settled);
-    let handle = RuntimeHandle::new(beginning.id, beginning.thread, language, asks, Arc::clone(&facts), ended_seen, activity_seen);
+    let handle =
+        RuntimeHandle::new(beginning.id, beginning.thread, language, asks, Arc::clone(&facts), ended_seen, activity_seen, sight_seen);
     let dir = context.paths.recording(beginning.id);
     let now = Instant::now();
     let runtime = Runtime {
@@ -238,6 +247,7 @@ pub fn begin(context: Context, beginning: Beginning) -> RuntimeHandle {
         facts,
         ended,
         activity,
+        sight,
         reader: Reader::new(&dir, 0),
         end: greeting.end,
         looked_after: greeting.end,

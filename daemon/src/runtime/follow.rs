@@ -6,7 +6,7 @@ use shared::exec::Stream;
 use shared::id::{ExecId, Offset};
 use shared::message::{Code, Failure};
 use shared::runtime::LostReason;
-use shared::screen::{Event, Located, Size, answer};
+use shared::screen::{Event, Keyframe, Located, Size, answer};
 use tokio::time::Instant;
 
 use super::calls::Noted;
@@ -73,6 +73,7 @@ impl Runtime {
             self.scanner = screen.scanner();
             self.size = screen.size();
             self.ordered_size = self.size;
+            self.facts.set_title(&self.scanner.modes().title);
         }
         self.consumed = self.picture.offset();
         self.reader.seek(self.consumed);
@@ -312,6 +313,7 @@ impl Runtime {
             self.picture.catch_up(at).await;
         }
         self.check_waiters().await;
+        self.tell_sight();
         if self.is_flooding && Instant::now() >= self.eager_until {
             self.pause_until = Some(Instant::now() + FLOOD_PAUSE);
         }
@@ -321,6 +323,9 @@ impl Runtime {
         self.count_output(bytes.len());
         let mut events = Vec::new();
         self.scanner.feed(bytes, &mut events);
+        if events.iter().any(|located| matches!(located.event, Event::Title(_))) {
+            self.facts.set_title(&self.scanner.modes().title);
+        }
         let answered_elsewhere = self.pass_on(bytes);
         if events.iter().any(|located| matches!(located.event, Event::Query(..))) {
             let reply = if answered_elsewhere { Vec::new() } else { self.replies(bytes, start, &events).await };
@@ -404,6 +409,9 @@ impl Runtime {
         self.picture.catch_up(at).await;
         let mut events = Vec::new();
         self.scanner.feed(bytes, &mut events);
+        if events.iter().any(|located| matches!(located.event, Event::Title(_))) {
+            self.facts.set_title(&self.scanner.modes().title);
+        }
         let answered_elsewhere = self.pass_on(bytes);
         let mut seen: Vec<Located> = Vec::new();
         self.picture.screen().feed(bytes, &mut seen);
@@ -420,7 +428,9 @@ impl Runtime {
             }
         }
         self.facts.happened_now();
+        self.facts.add_unrecorded(bytes.len());
         self.activity.send_modify(|count| *count += 1);
+        self.tell_sight();
     }
 
     async fn obey(&mut self, ask: Ask) {
@@ -457,6 +467,9 @@ impl Runtime {
                 let _ = answer.send((self.picture.shot(at).await, at));
                 self.rest_soon();
             }
+            Ask::Look { after, answer } => {
+                let _ = answer.send(self.look(after).await);
+            }
             Ask::WaitText { pattern, found } => {
                 self.text_waiters.push((pattern, found));
                 self.check_waiters().await;
@@ -479,6 +492,29 @@ impl Runtime {
         }
     }
 
+    /// The screen for somebody who only looks; built only if it is another than the one of `after`.
+    async fn look(&mut self, after: Option<Offset>) -> (Offset, Option<Keyframe>) {
+        let place = self.place();
+        if after == Some(place) {
+            return (place, None);
+        }
+        let at = self.consumed;
+        let keyframe = self.picture.catch_up(at).await.keyframe();
+        self.rest_soon();
+        (place, Some(keyframe))
+    }
+
+    /// Names what is on the screen now: it changes with everything that changes that, recorded or not.
+    fn place(&self) -> Offset {
+        self.consumed + self.facts.unrecorded()
+    }
+
+    /// There is something else to look at.
+    fn tell_sight(&self) {
+        let place = self.place();
+        self.sight.send_if_modified(|seen| std::mem::replace(seen, place) != place);
+    }
+
     /// Something of an interpreter's calls was recorded: it counts, and whoever watches sees it.
     async fn noted(&mut self, noted: Noted) {
         if let Noted::Printed(_, bytes) = &noted {
@@ -495,6 +531,7 @@ impl Runtime {
     /// What should be in the recording, while the disk is full.
     async fn unrecorded_frame(&mut self, kind: u8, body: &[u8]) {
         let at = self.consumed;
+        self.facts.add_unrecorded(body.len());
         let noted = match recording::understand(kind, body) {
             Record::Stdout(bytes) => Noted::Printed(Stream::Stdout, bytes.to_vec()),
             Record::Stderr(bytes) => Noted::Printed(Stream::Stderr, bytes.to_vec()),
@@ -503,11 +540,13 @@ impl Runtime {
             Record::Resize(size) => {
                 self.picture.catch_up(at).await;
                 self.picture.screen().resize(size);
-                return self.resized(size).await;
+                self.resized(size).await;
+                return self.tell_sight();
             }
             _ => return,
         };
         self.noted(noted).await;
+        self.tell_sight();
     }
 
     fn take_input(&mut self, from: Typist, bytes: Vec<u8>, taken: tokio::sync::oneshot::Sender<Result<(), Failure>>) {

@@ -8,7 +8,7 @@ use shared::event::Author;
 use shared::exec::Language;
 use shared::id::{ExecId, Offset, RuntimeId, SessionId, ThreadId};
 use shared::message::{Failure, ScreenShot};
-use shared::screen::Size;
+use shared::screen::{Keyframe, Size};
 use tokio::sync::{mpsc, oneshot, watch};
 
 use super::{Ask, Calling, ClientId, Ended, Joins, Typist};
@@ -35,6 +35,10 @@ pub struct Facts {
     calls: AtomicU64,
     size: AtomicU32,
     end: AtomicU64,
+    /// Bytes that were shown but kept nowhere.
+    unrecorded: AtomicU64,
+    /// What the program calls its window.
+    title: Mutex<String>,
     suspended: Mutex<Option<String>>,
     /// Of an interpreter that has said it.
     version: Mutex<Option<String>>,
@@ -55,6 +59,8 @@ impl Facts {
             calls: AtomicU64::new(0),
             size: AtomicU32::new(0),
             end: AtomicU64::new(greeting.end),
+            unrecorded: AtomicU64::new(0),
+            title: Mutex::default(),
             suspended: Mutex::new(greeting.suspended.clone()),
             version: Mutex::default(),
         };
@@ -153,6 +159,31 @@ impl Facts {
         self.end.load(Ordering::Relaxed)
     }
 
+    pub(super) fn add_unrecorded(&self, bytes: usize) {
+        self.unrecorded.fetch_add(bytes as u64, Ordering::Relaxed);
+    }
+
+    pub(super) fn unrecorded(&self) -> u64 {
+        self.unrecorded.load(Ordering::Relaxed)
+    }
+
+    /// Grows with whatever it prints, recorded or not.
+    pub fn printed(&self) -> u64 {
+        self.end() + self.unrecorded()
+    }
+
+    pub(super) fn set_title(&self, title: &str) {
+        let mut present = self.title.lock().unwrap_or_else(PoisonError::into_inner);
+        if *present != title {
+            title.clone_into(&mut present);
+        }
+    }
+
+    /// The title its program has set, if any.
+    pub fn title(&self) -> Option<String> {
+        Some(self.title.lock().unwrap_or_else(PoisonError::into_inner).clone()).filter(|title| !title.is_empty())
+    }
+
     pub(super) fn set_suspended(&self, why: Option<String>) {
         *self.suspended.lock().unwrap_or_else(PoisonError::into_inner) = why;
     }
@@ -180,6 +211,7 @@ pub struct RuntimeHandle {
     asks: mpsc::Sender<Ask>,
     ended: watch::Receiver<Option<Ended>>,
     activity: watch::Receiver<u64>,
+    sight: watch::Receiver<Offset>,
 }
 
 impl RuntimeHandle {
@@ -191,8 +223,9 @@ impl RuntimeHandle {
         facts: Arc<Facts>,
         ended: watch::Receiver<Option<Ended>>,
         activity: watch::Receiver<u64>,
+        sight: watch::Receiver<Offset>,
     ) -> Self {
-        Self { id, thread, language, facts, asks, ended, activity }
+        Self { id, thread, language, facts, asks, ended, activity, sight }
     }
 
     async fn ask<T>(&self, make: impl FnOnce(oneshot::Sender<T>) -> Ask) -> Result<T, Failure> {
@@ -240,6 +273,16 @@ impl RuntimeHandle {
     /// The screen, and where in the recording it was taken.
     pub async fn shot(&self) -> Result<(ScreenShot, Offset), Failure> {
         self.ask(Ask::Shot).await
+    }
+
+    /// The screen and its place, for somebody who is not a client; no screen if it is the one of `after`.
+    pub async fn look(&self, after: Option<Offset>) -> Result<(Offset, Option<Keyframe>), Failure> {
+        self.ask(|answer| Ask::Look { after, answer }).await
+    }
+
+    /// Changes when there is something else to be seen; ends with the runtime.
+    pub fn sight(&self) -> watch::Receiver<Offset> {
+        self.sight.clone()
     }
 
     /// Returns when the pattern is on the screen.
