@@ -6,6 +6,7 @@ mod clients;
 mod follow;
 mod handle;
 mod line;
+mod listen;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -32,6 +33,7 @@ use calls::Interpreter;
 pub use calls::{Calling, Revived};
 use clients::Client;
 pub use handle::{Facts, RuntimeHandle};
+use listen::Listening;
 
 /// What others may ask of a runtime.
 enum Ask {
@@ -58,6 +60,8 @@ enum Ask {
         after: Option<Offset>,
         answer: oneshot::Sender<(Offset, Option<Keyframe>)>,
     },
+    /// Somebody has looked: what it needs may be something else now.
+    Seen,
     WaitText {
         pattern: regex::Regex,
         found: oneshot::Sender<()>,
@@ -186,6 +190,7 @@ struct Runtime {
     consumed: Offset,
     scanner: Scanner,
     picture: Picture,
+    listening: Listening,
     size: Size,
     /// What was asked for last; the recording tells when it is true.
     ordered_size: Size,
@@ -260,6 +265,7 @@ pub fn begin(context: Context, beginning: Beginning) -> RuntimeHandle {
             }
             picture
         },
+        listening: Listening::default(),
         size: greeting.size,
         ordered_size: greeting.size,
         clients: Vec::new(),

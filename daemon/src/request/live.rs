@@ -9,7 +9,7 @@ use std::time::Duration;
 use base64::Engine;
 use shared::id::{Offset, RuntimeId, SessionId};
 use shared::live::{Look, Pulse, PulseOf, Sight};
-use shared::message::{Code, Failure};
+use shared::message::Failure;
 use shared::runtime::RuntimeState;
 use shared::screen::{Keyframe, Size};
 use shared::session::Session;
@@ -228,9 +228,10 @@ fn sight(at: Offset, keyframe: Option<&Keyframe>, is_live: bool) -> Sight {
 
 /// A person has looked at it.
 pub async fn seen(context: &Context, name: String) -> Result<(), Failure> {
-    let found = context.store.find(name).await?;
-    context.store.seen(found.session).await.map_err(|error| match error {
-        crate::store::Error::Gone => Failure::new(Code::NotFound, "there is no such session any more"),
-        error => error.into(),
-    })
+    let session = find(context, name).await?;
+    context.store.seen(session.id).await?;
+    if let Some(handle) = context.registry.of_session(session.id) {
+        handle.seen().await;
+    }
+    Ok(())
 }

@@ -77,6 +77,7 @@ pub async fn attach(context: &Context, caller: &Arc<Caller>, id: u64, attach: At
     if session.runtime.is_none() {
         find_live(context, session.id.to_string(), "attach").await?;
     }
+    context.store.seen(session.id).await?;
     // the last screen, and how it ended
     let shot = ended_shot(context, &session, 0).await?;
     respond(false, false, Some(session.in_words()));

@@ -67,6 +67,7 @@ impl Runtime {
     /// Everything up to `answered` was dealt with by an earlier daemon: read it without reacting.
     async fn resume_from(&mut self, answered: Offset) {
         let from = answered.max(self.picture.offset()).min(self.end);
+        self.remember_evidence().await;
         // a program that has just been started needs no screen yet
         if from > 0 {
             let screen = self.picture.catch_up(from).await;
@@ -80,6 +81,7 @@ impl Runtime {
         if self.end > 0 {
             self.consume(self.end).await;
         }
+        self.begin_listening();
         self.rest_soon();
     }
 
@@ -151,7 +153,7 @@ impl Runtime {
     fn next_deadline(&self) -> Option<Instant> {
         let flood_end = self.is_flooding.then(|| self.window_began + FLOOD_WINDOW);
         let interrupt = self.interpreter.as_ref().and_then(Interpreter::next_deadline);
-        [self.pause_until, self.next_draw(), flood_end, self.rest_at, interrupt].into_iter().flatten().min()
+        [self.pause_until, self.next_draw(), flood_end, self.rest_at, interrupt, self.listening.settles_at].into_iter().flatten().min()
     }
 
     async fn time_passed(&mut self) {
@@ -166,6 +168,7 @@ impl Runtime {
             self.draw().await;
         }
         self.interrupt_if_due().await;
+        self.tell_attention_if_settled(now);
         if self.rest_at.is_some_and(|at| now >= at) {
             self.rest_at = None;
             self.note_activity();
@@ -323,9 +326,7 @@ impl Runtime {
         self.count_output(bytes.len());
         let mut events = Vec::new();
         self.scanner.feed(bytes, &mut events);
-        if events.iter().any(|located| matches!(located.event, Event::Title(_))) {
-            self.facts.set_title(&self.scanner.modes().title);
-        }
+        self.listen(&events);
         let answered_elsewhere = self.pass_on(bytes);
         if events.iter().any(|located| matches!(located.event, Event::Query(..))) {
             let reply = if answered_elsewhere { Vec::new() } else { self.replies(bytes, start, &events).await };
@@ -409,9 +410,7 @@ impl Runtime {
         self.picture.catch_up(at).await;
         let mut events = Vec::new();
         self.scanner.feed(bytes, &mut events);
-        if events.iter().any(|located| matches!(located.event, Event::Title(_))) {
-            self.facts.set_title(&self.scanner.modes().title);
-        }
+        self.listen(&events);
         let answered_elsewhere = self.pass_on(bytes);
         let mut seen: Vec<Located> = Vec::new();
         self.picture.screen().feed(bytes, &mut seen);
@@ -470,6 +469,7 @@ impl Runtime {
             Ask::Look { after, answer } => {
                 let _ = answer.send(self.look(after).await);
             }
+            Ask::Seen => self.attention_may_have_changed(),
             Ask::WaitText { pattern, found } => {
                 self.text_waiters.push((pattern, found));
                 self.check_waiters().await;
@@ -561,6 +561,7 @@ impl Runtime {
         if bytes.contains(&b'\r') || bytes.contains(&b'\n') {
             self.look_at_folder();
         }
+        self.heard_typing(from, &bytes);
         self.rest_soon();
         let now = Instant::now();
         self.eager_until = now + EAGER;
@@ -678,6 +679,10 @@ impl Runtime {
             }
         }
         self.picture.store();
+        if self.control.is_some() {
+            // whoever typed saw the end
+            self.note_seen();
+        }
         self.context.registry.remove(self.id);
         self.context.upkeep.look_at(self.id);
         if language.is_some() {

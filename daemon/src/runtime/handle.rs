@@ -3,6 +3,7 @@
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use shared::attention::Needs;
 use shared::config::Prefix;
 use shared::event::Author;
 use shared::exec::Language;
@@ -13,6 +14,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 
 use super::{Ask, Calling, ClientId, Ended, Joins, Typist};
 use crate::attachment::Outbox;
+use crate::attention::{Evidence, Watched};
 use crate::clock::{Clock, Steady};
 use crate::holder::wire::Greeting;
 use crate::language::Names;
@@ -39,6 +41,9 @@ pub struct Facts {
     unrecorded: AtomicU64,
     /// What the program calls its window.
     title: Mutex<String>,
+    evidence: Mutex<Evidence>,
+    /// When a person last looked; 0 if never.
+    seen_at: AtomicI64,
     suspended: Mutex<Option<String>>,
     /// Of an interpreter that has said it.
     version: Mutex<Option<String>>,
@@ -61,6 +66,8 @@ impl Facts {
             end: AtomicU64::new(greeting.end),
             unrecorded: AtomicU64::new(0),
             title: Mutex::default(),
+            evidence: Mutex::default(),
+            seen_at: AtomicI64::new(0),
             suspended: Mutex::new(greeting.suspended.clone()),
             version: Mutex::default(),
         };
@@ -172,6 +179,25 @@ impl Facts {
         self.end() + self.unrecorded()
     }
 
+    pub(super) fn evidence<T>(&self, work: impl FnOnce(&mut Evidence) -> T) -> T {
+        work(&mut self.evidence.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    pub fn set_seen(&self, at: jiff::Timestamp) {
+        self.seen_at.fetch_max(at.as_microsecond(), Ordering::Relaxed);
+    }
+
+    /// Whether it needs a person; nothing if it has said nothing.
+    pub fn needs(&self) -> Option<Needs> {
+        let seen_at = self.seen_at.load(Ordering::Relaxed);
+        let watched = if self.is_controlled.load(Ordering::Relaxed) {
+            Watched::Now
+        } else {
+            Watched::Since((seen_at > 0).then(|| jiff::Timestamp::from_microsecond(seen_at).ok()).flatten())
+        };
+        self.evidence(|evidence| evidence.needs(watched))
+    }
+
     pub(super) fn set_title(&self, title: &str) {
         let mut present = self.title.lock().unwrap_or_else(PoisonError::into_inner);
         if *present != title {
@@ -278,6 +304,12 @@ impl RuntimeHandle {
     /// The screen and its place, for somebody who is not a client; no screen if it is the one of `after`.
     pub async fn look(&self, after: Option<Offset>) -> Result<(Offset, Option<Keyframe>), Failure> {
         self.ask(|answer| Ask::Look { after, answer }).await
+    }
+
+    /// A person has looked, just now.
+    pub async fn seen(&self) {
+        self.facts.set_seen(jiff::Timestamp::now());
+        self.say(Ask::Seen).await;
     }
 
     /// Changes when there is something else to be seen; ends with the runtime.
