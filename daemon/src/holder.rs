@@ -15,4 +15,4 @@ pub mod wire;
 
 pub use limit::lift_behind;
 pub use process::run;
-pub use tree::{end_marked, marked};
+pub use tree::{end_marked, has_role, marked, pids};

@@ -1,6 +1,7 @@
 //! The daemon: keeps the database and the screens, reaches holders, serves clients. And the holder, which outlives it.
 
 mod attachment;
+mod attention;
 mod cleanup;
 mod clock;
 mod connection;
@@ -16,6 +17,7 @@ mod log;
 mod picture;
 mod policy;
 mod poll;
+mod pulse;
 mod queue;
 mod recording;
 mod recover;

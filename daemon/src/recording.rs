@@ -279,6 +279,12 @@ pub fn open_end(dir: &Path) -> Option<Offset> {
     Some(last + std::fs::metadata(segment_path(dir, last)).ok()?.len())
 }
 
+/// Where a recording ends that nobody appends to any more, as far as its files say.
+pub fn end(dir: &Path) -> Option<Offset> {
+    let last = segments(dir).ok()?.into_iter().next_back()?;
+    Some(last + segment::Segment::open(dir, last).and_then(|segment| segment.length()).ok()?)
+}
+
 /// Takes away what belongs to no segment: what was being written when a daemon was killed, and whatever is older than `first`.
 pub fn sweep(dir: &Path, first: Offset) {
     let Ok(starts) = segments(dir) else { return };

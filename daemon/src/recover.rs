@@ -125,6 +125,9 @@ async fn reconnect(context: &Context, live: LiveRuntime, link: Link, greeting: G
     };
     let beginning = Beginning { id, session, thread, name: live.name, cwd: live.cwd, link, greeting, interpreter };
     let handle = runtime::begin(context.clone(), beginning);
+    if let Some(at) = live.seen_at {
+        handle.facts.set_seen(at);
+    }
     if live.is_controlled {
         handle.facts.hold_until(context.clock.now() + COME_BACK_MICROS);
     }

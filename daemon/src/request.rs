@@ -6,6 +6,7 @@ mod exec;
 mod forget;
 mod import;
 mod life;
+mod live;
 mod queue;
 mod record;
 mod replay;
@@ -18,6 +19,7 @@ mod webhook;
 
 use std::sync::{Arc, Mutex, PoisonError};
 
+use shared::attention::Needs;
 use shared::event::Author;
 use shared::exec::Language;
 use shared::id::SessionId;
@@ -30,7 +32,7 @@ use crate::attachment::Outbox;
 use crate::context::Context;
 use crate::poll::Sink;
 use crate::runtime::{ClientId, RuntimeHandle, Typist};
-use crate::{cleanup, store};
+use crate::{attention, cleanup, store};
 
 pub use session::{check_folder, end_lingering, end_runtime};
 
@@ -129,6 +131,8 @@ pub fn only_waits(request: &Request) -> bool {
             | Request::Records { .. }
             | Request::Search(_)
             | Request::Find { .. }
+            | Request::Pulse(_)
+            | Request::Look(_)
     )
 }
 
@@ -191,6 +195,10 @@ pub async fn perform(context: &Context, caller: &Arc<Caller>, id: u64, request: 
         Request::Seek { runtime, seek } => answer!(replay::seek(context, runtime, seek).await),
         Request::Records { runtime, from, most, wait_ms } => answer!(replay::records(context, runtime, from, most, wait_ms).await),
         Request::Scrolled { runtime, until, most } => answer!(replay::scrolled(context, runtime, until, most).await),
+        Request::Pulse(of) => answer!(live::pulse(context, of).await),
+        Request::Look(look) => answer!(live::look(context, look).await),
+        Request::Seen { name } => answer!(live::seen(context, name).await),
+        Request::Calendar { filter, days } => answer!(stats::calendar(context, filter, days).await),
         Request::Attach(attach) => terminal::attach(context, caller, id, attach).await.map(|()| None),
         Request::Detach { name } => answer!(terminal::detach(context, name).await),
         Request::Resize { size } => answer!(terminal::resize(caller, size).await),
@@ -284,8 +292,25 @@ fn with_live(context: &Context, session: Session) -> Session {
     with_handles(session, &handles)
 }
 
+/// Whether a session that goes on needs a person; of one that is over its record tells.
+fn needs_of(session: &Session, handles: &[RuntimeHandle]) -> Option<Needs> {
+    if session.status != Status::Active {
+        return session.needs.clone();
+    }
+    let since = session.started_at.unwrap_or(session.created_at);
+    if let Some(program) = handles.iter().find(|handle| handle.language.is_none()) {
+        return Some(program.facts.needs().unwrap_or_else(|| attention::silent(since)));
+    }
+    if handles.is_empty() {
+        return Some(attention::silent(since));
+    }
+    let last = handles.iter().filter_map(|handle| handle.facts.last_activity()).max();
+    Some(attention::of_calls(handles.iter().map(|handle| handle.facts.calls()).sum(), last.unwrap_or(since)))
+}
+
 /// What is known of a session live: from its program, and from its interpreters.
 fn with_handles(mut session: Session, handles: &[RuntimeHandle]) -> Session {
+    session.needs = needs_of(&session, handles);
     for handle in handles {
         if let Some(at) = handle.facts.last_activity() {
             session.last_activity_at = session.last_activity_at.max(at);

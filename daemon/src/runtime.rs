@@ -6,6 +6,7 @@ mod clients;
 mod follow;
 mod handle;
 mod line;
+mod listen;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,7 +16,7 @@ use shared::event::Author;
 use shared::id::{ExecId, Offset, RuntimeId, SessionId, ThreadId};
 use shared::message::{Detached, Failure, ScreenShot};
 use shared::runtime::{ExitStatus, Keeps};
-use shared::screen::{Scanner, Size};
+use shared::screen::{Keyframe, Scanner, Size};
 use tokio::sync::{Notify, mpsc, oneshot, watch};
 use tokio::time::Instant;
 
@@ -32,6 +33,7 @@ use calls::Interpreter;
 pub use calls::{Calling, Revived};
 use clients::Client;
 pub use handle::{Facts, RuntimeHandle};
+use listen::Listening;
 
 /// What others may ask of a runtime.
 enum Ask {
@@ -53,6 +55,13 @@ enum Ask {
     TakeControl(ClientId),
     KeyHelp(ClientId),
     Shot(oneshot::Sender<(ScreenShot, Offset)>),
+    /// The screen for a preview; nothing if it is the one that was seen at `after`.
+    Look {
+        after: Option<Offset>,
+        answer: oneshot::Sender<(Offset, Option<Keyframe>)>,
+    },
+    /// Somebody has looked: what it needs may be something else now.
+    Seen,
     WaitText {
         pattern: regex::Regex,
         found: oneshot::Sender<()>,
@@ -169,6 +178,8 @@ struct Runtime {
     facts: Arc<Facts>,
     ended: watch::Sender<Option<Ended>>,
     activity: watch::Sender<u64>,
+    /// Where what is on the screen ends: says that there is something else to look at.
+    sight: watch::Sender<Offset>,
 
     /// Reads what is new; the picture has a reader of its own, further behind.
     reader: Reader,
@@ -179,6 +190,7 @@ struct Runtime {
     consumed: Offset,
     scanner: Scanner,
     picture: Picture,
+    listening: Listening,
     size: Size,
     /// What was asked for last; the recording tells when it is true.
     ordered_size: Size,
@@ -221,12 +233,14 @@ pub fn begin(context: Context, beginning: Beginning) -> RuntimeHandle {
     let (asks, waiting) = mpsc::channel(WAITING_ASKS);
     let (ended, ended_seen) = watch::channel(None);
     let (activity, activity_seen) = watch::channel(0);
+    let (sight, sight_seen) = watch::channel(0);
     let greeting = beginning.greeting;
     let facts = Arc::new(Facts::new(&greeting, beginning.session, context.clock));
     let running = greeting.call;
     let language = beginning.interpreter.as_ref().map(|interpreter| interpreter.language);
     let settled = beginning.interpreter.as_ref().map_or(greeting.answered, |interpreter| interpreter.settled);
-    let handle = RuntimeHandle::new(beginning.id, beginning.thread, language, asks, Arc::clone(&facts), ended_seen, activity_seen);
+    let handle =
+        RuntimeHandle::new(beginning.id, beginning.thread, language, asks, Arc::clone(&facts), ended_seen, activity_seen, sight_seen);
     let dir = context.paths.recording(beginning.id);
     let now = Instant::now();
     let runtime = Runtime {
@@ -238,6 +252,7 @@ pub fn begin(context: Context, beginning: Beginning) -> RuntimeHandle {
         facts,
         ended,
         activity,
+        sight,
         reader: Reader::new(&dir, 0),
         end: greeting.end,
         looked_after: greeting.end,
@@ -250,6 +265,7 @@ pub fn begin(context: Context, beginning: Beginning) -> RuntimeHandle {
             }
             picture
         },
+        listening: Listening::default(),
         size: greeting.size,
         ordered_size: greeting.size,
         clients: Vec::new(),

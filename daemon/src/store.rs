@@ -1,6 +1,8 @@
 //! The database: one thread, typed calls. The only place with SQL is this module and its files.
 //! A change and the events that tell of it are one transaction, announced after commit.
 
+mod attention;
+mod calendar;
 mod cleanup;
 mod clock;
 mod event;

@@ -84,6 +84,7 @@ pub const RESERVED: &[(&str, &str)] = &[
     ("hibernate", ""),
     ("status", ""),
     ("bell", ""),
+    ("notification", ""),
     ("file_changed", ""),
     ("exec_started", ""),
     ("exec_finished", ""),
@@ -125,7 +126,7 @@ mod tests {
 
     #[test]
     fn types_of_callers_are_words_of_their_own() {
-        for kind in ["deployed", "ci.build-2", "größe", "notification"] {
+        for kind in ["deployed", "ci.build-2", "größe", "notify"] {
             check_type(kind).expect(kind);
         }
         for kind in ["", "two words", "a\x1b", &"x".repeat(65)] {

@@ -7,6 +7,7 @@ use serde_json::Value;
 use serde_json::value::{RawValue, to_raw_value};
 
 use crate::config::Prefix;
+use crate::attention::Attention;
 use crate::event::Event;
 use crate::exec::{ExecCall, Language, Place, Stream};
 use crate::filter::Filter;
@@ -414,6 +415,10 @@ pub enum Condition {
     },
     Status {
         status: Status,
+    },
+    /// Whether it needs a person.
+    Attention {
+        state: Attention,
     },
 }
 

@@ -241,7 +241,7 @@ impl Session {
         match why {
             Detached::Ended { sentence, .. } if is_ended => Left::HadEnded(format!("{name} has ended: {sentence}")),
             Detached::Ended { sentence, .. } => Left::Detached(format!("{name} ended: {sentence}")),
-            Detached::ByKey | Detached::History => Left::Detached(format!("detached from {name}")),
+            Detached::ByKey | Detached::History | Detached::Switch { .. } => Left::Detached(format!("detached from {name}")),
             Detached::Asked => Left::Detached(format!("detached from {name} by another client")),
         }
     }

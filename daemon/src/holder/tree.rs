@@ -6,7 +6,8 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Signal};
 use shared::runtime::ROLE;
 
-fn has_role(pid: u32) -> bool {
+/// A daemon or a holder, which belong to no session.
+pub fn has_role(pid: u32) -> bool {
     std::fs::read(format!("/proc/{pid}/environ")).is_ok_and(|environ| {
         environ.split(|byte| *byte == 0).any(|entry| entry.starts_with(ROLE.as_bytes()) && entry.get(ROLE.len()) == Some(&b'='))
     })
@@ -86,7 +87,7 @@ pub fn signal_group(leader: u32, signal: Signal) {
     }
 }
 
-fn pids() -> Vec<u32> {
+pub fn pids() -> Vec<u32> {
     std::fs::read_dir("/proc")
         .map(|entries| entries.filter_map(Result::ok).filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect())
         .unwrap_or_default()

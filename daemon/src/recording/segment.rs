@@ -77,6 +77,14 @@ impl Segment {
         Ok(filled)
     }
 
+    /// Bytes that are in it.
+    pub fn length(&self) -> io::Result<u64> {
+        match self {
+            Self::Plain(file) => Ok(file.metadata()?.len()),
+            Self::Packed(packed) => Ok(packed.blocks.last().map_or(0, |block| block.start + block.plain as u64)),
+        }
+    }
+
     /// Everything that is in it.
     pub fn read_all(&mut self) -> io::Result<Vec<u8>> {
         match self {

@@ -114,7 +114,10 @@ pub async fn scrolled(context: &Context, runtime: RuntimeId, until: Offset, most
 }
 
 /// Reading a recording is work: not for the thread that serves everybody, and not for all of the others at once.
-async fn work<T: Send + 'static>(context: &Context, read: impl FnOnce() -> std::io::Result<T> + Send + 'static) -> Result<T, Failure> {
+pub(super) async fn work<T: Send + 'static>(
+    context: &Context,
+    read: impl FnOnce() -> std::io::Result<T> + Send + 'static,
+) -> Result<T, Failure> {
     match context.replays.take(read).await {
         Some(Ok(value)) => Ok(value),
         Some(Err(error)) if error.kind() == std::io::ErrorKind::NotFound => {

@@ -261,7 +261,11 @@ pub async fn kill(context: &Context, name: String, author: Author) -> Result<Cha
             }
         }
     }
-    let session = context.store.session(session.id).await?;
+    if author != Author::Agent {
+        // whoever asks for an end knows of it
+        context.store.seen(session.id).await?;
+    }
+    let session = with_live(context, context.store.session(session.id).await?);
     let note = had_ended.then(|| format!("what was still running of {} has been ended", session.name));
     Ok(Changed { session, note, previous: None })
 }

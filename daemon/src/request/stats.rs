@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use shared::filter::Filter;
 use shared::id::RuntimeId;
+use shared::live::Calendar;
 use shared::message::Failure;
 use shared::stats::{AuditLine, Disk, DiskUse, SessionDisk, Stats};
 
@@ -48,4 +49,11 @@ pub async fn disk(context: &Context, filter: Filter) -> Result<Disk, Failure> {
 
 pub async fn audit(context: &Context, thread: Option<String>, limit: Option<u32>) -> Result<Vec<AuditLine>, Failure> {
     Ok(context.store.audit(thread, limit).await?)
+}
+
+/// Days that a calendar shows at most.
+const MAX_DAYS: u32 = 366;
+
+pub async fn calendar(context: &Context, filter: Filter, days: u32) -> Result<Calendar, Failure> {
+    Ok(context.store.calendar(filter, days.clamp(1, MAX_DAYS), jiff::tz::TimeZone::system()).await?)
 }

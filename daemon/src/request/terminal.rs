@@ -77,6 +77,7 @@ pub async fn attach(context: &Context, caller: &Arc<Caller>, id: u64, attach: At
     if session.runtime.is_none() {
         find_live(context, session.id.to_string(), "attach").await?;
     }
+    context.store.seen(session.id).await?;
     // the last screen, and how it ended
     let shot = ended_shot(context, &session, 0).await?;
     respond(false, false, Some(session.in_words()));
@@ -162,19 +163,23 @@ pub async fn leave(caller: &Caller) -> Result<Option<bool>, Failure> {
 }
 
 async fn ended_shot(context: &Context, session: &Session, scrollback: u32) -> Result<ScreenShot, Failure> {
-    let missing = || Failure::new(Code::Status, format!("session {} has no screen: nothing of it was recorded", session.name));
-    let (_, dir) = session_runtime_dir(context, session).ok_or_else(missing)?;
+    let (_, dir) = session_runtime_dir(context, session).ok_or_else(|| no_screen(session))?;
     if matches!(session.runtime_state, Some(RuntimeState::Refused { .. })) {
-        return Err(Failure::new(
-            Code::Status,
-            format!("session {} has no screen: {}", session.name, session.error.as_deref().unwrap_or("it never started")),
-        ));
+        return Err(no_screen(session));
     }
-    let tail = recording::tail(&dir).map_err(|_| missing())?;
+    let tail = recording::tail(&dir).map_err(|_| no_screen(session))?;
     let size = session.size.unwrap_or(Size { cols: 80, rows: 24 });
     let mut shot = Picture::open(&dir, size, tail.end).shot(tail.end).await;
     shot.scrollback = scrolled_away(&dir, tail.end, scrollback as usize).await;
     Ok(shot)
+}
+
+pub(super) fn no_screen(session: &Session) -> Failure {
+    let why = match &session.runtime_state {
+        Some(RuntimeState::Refused { .. }) => session.error.as_deref().unwrap_or("it never started"),
+        _ => "nothing of it was recorded",
+    };
+    Failure::new(Code::Status, format!("session {} has no screen: {why}", session.name))
 }
 
 pub async fn detach(context: &Context, name: String) -> Result<usize, Failure> {
@@ -201,7 +206,7 @@ pub async fn key_help(caller: &Caller) -> Result<(), Failure> {
     Ok(())
 }
 
-fn no_interpreter(session: &Session, language: Language) -> Failure {
+pub(super) fn no_interpreter(session: &Session, language: Language) -> Failure {
     let text = format!("session {0} has no {language} runtime: `sessions-tui exec -s {0} -l {language} CODE` starts one", session.name);
     Failure::new(Code::Status, text)
 }

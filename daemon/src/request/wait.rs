@@ -2,11 +2,12 @@
 
 use std::time::Duration;
 
+use shared::attention::Attention;
 use shared::message::{Code, Condition, Failure, Waited};
 use shared::runtime::RuntimeState;
 use shared::session::{Session, Status};
 
-use super::find;
+use super::{find, with_live};
 use crate::context::Context;
 use crate::runtime::RuntimeHandle;
 
@@ -33,7 +34,7 @@ async fn until(context: &Context, session: &Session, condition: Condition) -> Re
     let live = match condition {
         // what is on a screen, or is not, can only be known once there is one
         Condition::Quiet { .. } | Condition::Text { .. } => until_started(context, session).await?,
-        Condition::Exit | Condition::Status { .. } => context.registry.of_session(session.id),
+        Condition::Exit | Condition::Status { .. } | Condition::Attention { .. } => context.registry.of_session(session.id),
     };
     match condition {
         Condition::Exit => {
@@ -68,16 +69,34 @@ async fn until(context: &Context, session: &Session, condition: Condition) -> Re
             }
             Err(Failure::new(Code::Status, format!("session {} is {} and will not become {status}", session.name, present.in_words())))
         }
+        Condition::Attention { state } => until_attention(context, session, state).await,
     }
+}
+
+/// Waits until the session is thought to be in this state; what has ended goes nowhere any more.
+async fn until_attention(context: &Context, session: &Session, state: Attention) -> Result<(), Failure> {
+    let present = until_change(context, session, |present| {
+        present.status.has_ended() || present.needs.as_ref().is_some_and(|needs| needs.state == state)
+    })
+    .await?;
+    if present.needs.as_ref().is_some_and(|needs| needs.state == state) {
+        return Ok(());
+    }
+    Err(Failure::new(Code::Status, format!("session {} is {} and will not become {state}", session.name, present.in_words())))
 }
 
 /// Waits until the session's status is a wanted one; gives the session as it is then.
 async fn until_status(context: &Context, session: &Session, is_wanted: impl Fn(Status) -> bool) -> Result<Session, Failure> {
+    until_change(context, session, |present| is_wanted(present.status)).await
+}
+
+/// Looks at the session at each of its events.
+async fn until_change(context: &Context, session: &Session, is_wanted: impl Fn(&Session) -> bool) -> Result<Session, Failure> {
     loop {
         // subscribed before looking, so that a change in between is not missed
         let mut changes = context.store.announcements();
-        let present = context.store.session(session.id).await?;
-        if is_wanted(present.status) {
+        let present = with_live(context, context.store.session(session.id).await?);
+        if is_wanted(&present) {
             return Ok(present);
         }
         loop {

@@ -120,7 +120,7 @@ impl Runtime {
         self.clients.iter_mut().find(|client| client.id == id)
     }
 
-    fn tell(&self, kind: &'static str, author: Author, data: serde_json::Value) {
+    pub(super) fn tell(&self, kind: &'static str, author: Author, data: serde_json::Value) {
         let (store, session) = (self.context.store.clone(), self.facts.session());
         tokio::spawn(async move {
             // a session removed meanwhile has nobody to tell
@@ -150,6 +150,7 @@ impl Runtime {
         self.facts.set_clients(self.clients.len());
         self.tell("attach", Author::Human, json!({"client": id, "read_only": read_only}));
         if joins == Joins::InControl {
+            self.note_seen();
             self.give_control(id).await;
         } else {
             self.observe(id);
@@ -406,6 +407,8 @@ impl Runtime {
                 self.give_control(next).await;
             }
         }
+        // what happened while it was attached was seen
+        self.note_seen();
         // told last: whoever hears of it finds control as it is now
         self.tell("detach", Author::Human, json!({"client": id}));
         self.rest_soon();

@@ -6,7 +6,7 @@ use shared::exec::Stream;
 use shared::id::{ExecId, Offset};
 use shared::message::{Code, Failure};
 use shared::runtime::LostReason;
-use shared::screen::{Event, Located, Size, answer};
+use shared::screen::{Event, Keyframe, Located, Size, answer};
 use tokio::time::Instant;
 
 use super::calls::Noted;
@@ -67,18 +67,21 @@ impl Runtime {
     /// Everything up to `answered` was dealt with by an earlier daemon: read it without reacting.
     async fn resume_from(&mut self, answered: Offset) {
         let from = answered.max(self.picture.offset()).min(self.end);
+        self.remember_evidence().await;
         // a program that has just been started needs no screen yet
         if from > 0 {
             let screen = self.picture.catch_up(from).await;
             self.scanner = screen.scanner();
             self.size = screen.size();
             self.ordered_size = self.size;
+            self.facts.set_title(&self.scanner.modes().title);
         }
         self.consumed = self.picture.offset();
         self.reader.seek(self.consumed);
         if self.end > 0 {
             self.consume(self.end).await;
         }
+        self.begin_listening();
         self.rest_soon();
     }
 
@@ -150,7 +153,7 @@ impl Runtime {
     fn next_deadline(&self) -> Option<Instant> {
         let flood_end = self.is_flooding.then(|| self.window_began + FLOOD_WINDOW);
         let interrupt = self.interpreter.as_ref().and_then(Interpreter::next_deadline);
-        [self.pause_until, self.next_draw(), flood_end, self.rest_at, interrupt].into_iter().flatten().min()
+        [self.pause_until, self.next_draw(), flood_end, self.rest_at, interrupt, self.listening.settles_at].into_iter().flatten().min()
     }
 
     async fn time_passed(&mut self) {
@@ -165,6 +168,7 @@ impl Runtime {
             self.draw().await;
         }
         self.interrupt_if_due().await;
+        self.tell_attention_if_settled(now);
         if self.rest_at.is_some_and(|at| now >= at) {
             self.rest_at = None;
             self.note_activity();
@@ -312,6 +316,7 @@ impl Runtime {
             self.picture.catch_up(at).await;
         }
         self.check_waiters().await;
+        self.tell_sight();
         if self.is_flooding && Instant::now() >= self.eager_until {
             self.pause_until = Some(Instant::now() + FLOOD_PAUSE);
         }
@@ -321,6 +326,7 @@ impl Runtime {
         self.count_output(bytes.len());
         let mut events = Vec::new();
         self.scanner.feed(bytes, &mut events);
+        self.listen(&events);
         let answered_elsewhere = self.pass_on(bytes);
         if events.iter().any(|located| matches!(located.event, Event::Query(..))) {
             let reply = if answered_elsewhere { Vec::new() } else { self.replies(bytes, start, &events).await };
@@ -404,6 +410,7 @@ impl Runtime {
         self.picture.catch_up(at).await;
         let mut events = Vec::new();
         self.scanner.feed(bytes, &mut events);
+        self.listen(&events);
         let answered_elsewhere = self.pass_on(bytes);
         let mut seen: Vec<Located> = Vec::new();
         self.picture.screen().feed(bytes, &mut seen);
@@ -420,7 +427,9 @@ impl Runtime {
             }
         }
         self.facts.happened_now();
+        self.facts.add_unrecorded(bytes.len());
         self.activity.send_modify(|count| *count += 1);
+        self.tell_sight();
     }
 
     async fn obey(&mut self, ask: Ask) {
@@ -457,6 +466,10 @@ impl Runtime {
                 let _ = answer.send((self.picture.shot(at).await, at));
                 self.rest_soon();
             }
+            Ask::Look { after, answer } => {
+                let _ = answer.send(self.look(after).await);
+            }
+            Ask::Seen => self.attention_may_have_changed(),
             Ask::WaitText { pattern, found } => {
                 self.text_waiters.push((pattern, found));
                 self.check_waiters().await;
@@ -479,6 +492,29 @@ impl Runtime {
         }
     }
 
+    /// The screen for somebody who only looks; built only if it is another than the one of `after`.
+    async fn look(&mut self, after: Option<Offset>) -> (Offset, Option<Keyframe>) {
+        let place = self.place();
+        if after == Some(place) {
+            return (place, None);
+        }
+        let at = self.consumed;
+        let keyframe = self.picture.catch_up(at).await.keyframe();
+        self.rest_soon();
+        (place, Some(keyframe))
+    }
+
+    /// Names what is on the screen now: it changes with everything that changes that, recorded or not.
+    fn place(&self) -> Offset {
+        self.consumed + self.facts.unrecorded()
+    }
+
+    /// There is something else to look at.
+    fn tell_sight(&self) {
+        let place = self.place();
+        self.sight.send_if_modified(|seen| std::mem::replace(seen, place) != place);
+    }
+
     /// Something of an interpreter's calls was recorded: it counts, and whoever watches sees it.
     async fn noted(&mut self, noted: Noted) {
         if let Noted::Printed(_, bytes) = &noted {
@@ -495,6 +531,7 @@ impl Runtime {
     /// What should be in the recording, while the disk is full.
     async fn unrecorded_frame(&mut self, kind: u8, body: &[u8]) {
         let at = self.consumed;
+        self.facts.add_unrecorded(body.len());
         let noted = match recording::understand(kind, body) {
             Record::Stdout(bytes) => Noted::Printed(Stream::Stdout, bytes.to_vec()),
             Record::Stderr(bytes) => Noted::Printed(Stream::Stderr, bytes.to_vec()),
@@ -503,11 +540,13 @@ impl Runtime {
             Record::Resize(size) => {
                 self.picture.catch_up(at).await;
                 self.picture.screen().resize(size);
-                return self.resized(size).await;
+                self.resized(size).await;
+                return self.tell_sight();
             }
             _ => return,
         };
         self.noted(noted).await;
+        self.tell_sight();
     }
 
     fn take_input(&mut self, from: Typist, bytes: Vec<u8>, taken: tokio::sync::oneshot::Sender<Result<(), Failure>>) {
@@ -522,6 +561,7 @@ impl Runtime {
         if bytes.contains(&b'\r') || bytes.contains(&b'\n') {
             self.look_at_folder();
         }
+        self.heard_typing(from, &bytes);
         self.rest_soon();
         let now = Instant::now();
         self.eager_until = now + EAGER;
@@ -639,6 +679,10 @@ impl Runtime {
             }
         }
         self.picture.store();
+        if self.control.is_some() {
+            // whoever typed saw the end
+            self.note_seen();
+        }
         self.context.registry.remove(self.id);
         self.context.upkeep.look_at(self.id);
         if language.is_some() {

@@ -3,16 +3,18 @@
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use shared::attention::Needs;
 use shared::config::Prefix;
 use shared::event::Author;
 use shared::exec::Language;
 use shared::id::{ExecId, Offset, RuntimeId, SessionId, ThreadId};
 use shared::message::{Failure, ScreenShot};
-use shared::screen::Size;
+use shared::screen::{Keyframe, Size};
 use tokio::sync::{mpsc, oneshot, watch};
 
 use super::{Ask, Calling, ClientId, Ended, Joins, Typist};
 use crate::attachment::Outbox;
+use crate::attention::{Evidence, Watched};
 use crate::clock::{Clock, Steady};
 use crate::holder::wire::Greeting;
 use crate::language::Names;
@@ -35,6 +37,13 @@ pub struct Facts {
     calls: AtomicU64,
     size: AtomicU32,
     end: AtomicU64,
+    /// Bytes that were shown but kept nowhere.
+    unrecorded: AtomicU64,
+    /// What the program calls its window.
+    title: Mutex<String>,
+    evidence: Mutex<Evidence>,
+    /// When a person last looked; 0 if never.
+    seen_at: AtomicI64,
     suspended: Mutex<Option<String>>,
     /// Of an interpreter that has said it.
     version: Mutex<Option<String>>,
@@ -55,6 +64,10 @@ impl Facts {
             calls: AtomicU64::new(0),
             size: AtomicU32::new(0),
             end: AtomicU64::new(greeting.end),
+            unrecorded: AtomicU64::new(0),
+            title: Mutex::default(),
+            evidence: Mutex::default(),
+            seen_at: AtomicI64::new(0),
             suspended: Mutex::new(greeting.suspended.clone()),
             version: Mutex::default(),
         };
@@ -153,6 +166,50 @@ impl Facts {
         self.end.load(Ordering::Relaxed)
     }
 
+    pub(super) fn add_unrecorded(&self, bytes: usize) {
+        self.unrecorded.fetch_add(bytes as u64, Ordering::Relaxed);
+    }
+
+    pub(super) fn unrecorded(&self) -> u64 {
+        self.unrecorded.load(Ordering::Relaxed)
+    }
+
+    /// Grows with whatever it prints, recorded or not.
+    pub fn printed(&self) -> u64 {
+        self.end() + self.unrecorded()
+    }
+
+    pub(super) fn evidence<T>(&self, work: impl FnOnce(&mut Evidence) -> T) -> T {
+        work(&mut self.evidence.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    pub fn set_seen(&self, at: jiff::Timestamp) {
+        self.seen_at.fetch_max(at.as_microsecond(), Ordering::Relaxed);
+    }
+
+    /// Whether it needs a person; nothing if it has said nothing.
+    pub fn needs(&self) -> Option<Needs> {
+        let seen_at = self.seen_at.load(Ordering::Relaxed);
+        let watched = if self.is_controlled.load(Ordering::Relaxed) {
+            Watched::Now
+        } else {
+            Watched::Since((seen_at > 0).then(|| jiff::Timestamp::from_microsecond(seen_at).ok()).flatten())
+        };
+        self.evidence(|evidence| evidence.needs(watched))
+    }
+
+    pub(super) fn set_title(&self, title: &str) {
+        let mut present = self.title.lock().unwrap_or_else(PoisonError::into_inner);
+        if *present != title {
+            title.clone_into(&mut present);
+        }
+    }
+
+    /// The title its program has set, if any.
+    pub fn title(&self) -> Option<String> {
+        Some(self.title.lock().unwrap_or_else(PoisonError::into_inner).clone()).filter(|title| !title.is_empty())
+    }
+
     pub(super) fn set_suspended(&self, why: Option<String>) {
         *self.suspended.lock().unwrap_or_else(PoisonError::into_inner) = why;
     }
@@ -180,6 +237,7 @@ pub struct RuntimeHandle {
     asks: mpsc::Sender<Ask>,
     ended: watch::Receiver<Option<Ended>>,
     activity: watch::Receiver<u64>,
+    sight: watch::Receiver<Offset>,
 }
 
 impl RuntimeHandle {
@@ -191,8 +249,9 @@ impl RuntimeHandle {
         facts: Arc<Facts>,
         ended: watch::Receiver<Option<Ended>>,
         activity: watch::Receiver<u64>,
+        sight: watch::Receiver<Offset>,
     ) -> Self {
-        Self { id, thread, language, facts, asks, ended, activity }
+        Self { id, thread, language, facts, asks, ended, activity, sight }
     }
 
     async fn ask<T>(&self, make: impl FnOnce(oneshot::Sender<T>) -> Ask) -> Result<T, Failure> {
@@ -240,6 +299,22 @@ impl RuntimeHandle {
     /// The screen, and where in the recording it was taken.
     pub async fn shot(&self) -> Result<(ScreenShot, Offset), Failure> {
         self.ask(Ask::Shot).await
+    }
+
+    /// The screen and its place, for somebody who is not a client; no screen if it is the one of `after`.
+    pub async fn look(&self, after: Option<Offset>) -> Result<(Offset, Option<Keyframe>), Failure> {
+        self.ask(|answer| Ask::Look { after, answer }).await
+    }
+
+    /// A person has looked, just now.
+    pub async fn seen(&self) {
+        self.facts.set_seen(jiff::Timestamp::now());
+        self.say(Ask::Seen).await;
+    }
+
+    /// Changes when there is something else to be seen; ends with the runtime.
+    pub fn sight(&self) -> watch::Receiver<Offset> {
+        self.sight.clone()
     }
 
     /// Returns when the pattern is on the screen.

@@ -25,6 +25,8 @@ pub struct LiveRuntime {
     pub cwd: String,
     /// A client had control when the last daemon ended.
     pub is_controlled: bool,
+    /// When a person last looked at its session.
+    pub seen_at: Option<jiff::Timestamp>,
     /// An interpreter's, with the environment it was started with beyond its caller's.
     pub interpreter: Option<(Language, Delta)>,
 }
@@ -132,7 +134,7 @@ impl StoreHandle {
     pub async fn live_runtimes(&self) -> Result<Vec<LiveRuntime>> {
         self.read(|connection| {
             let mut statement = connection.prepare(
-                "SELECT runtimes.id, session_id, sessions.thread_id, name, state, last_activity_at, holder_pid, runtimes.created_at, cwd, is_controlled, kind, launch, env_removed
+                "SELECT runtimes.id, session_id, sessions.thread_id, name, state, last_activity_at, holder_pid, runtimes.created_at, cwd, is_controlled, kind, launch, env_removed, seen_at
                  FROM runtimes LEFT JOIN terminals ON terminals.id = terminal_id JOIN sessions ON sessions.id = session_id JOIN threads ON threads.id = sessions.thread_id WHERE is_live",
             )?;
             let mut rows = statement.query([])?;
@@ -152,6 +154,7 @@ impl StoreHandle {
                     // a terminal whose row is missing is made again when it is used
                     cwd: row.get::<_, Option<String>>(8)?.unwrap_or_default(),
                     is_controlled: row.get(9)?,
+                    seen_at: row.get::<_, Option<i64>>(13)?.map(timestamp),
                     interpreter: match row.get::<_, Option<String>>(10)?.as_deref().and_then(Language::parse) {
                         Some(language) => {
                             let launch: shared::runtime::Launch = super::parse("launch", &row.get::<_, String>(11)?)?;

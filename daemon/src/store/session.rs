@@ -12,6 +12,7 @@ use shared::runtime::{Launch, RuntimeState};
 use shared::session::{Session, Status};
 
 use super::{Error, Result, StoreHandle, broken, micros, parse, timestamp};
+use crate::attention;
 
 /// Ended sessions stay in the plain `ls` for a day: long enough to see how last night's work went.
 const RECENT_MICROS: i64 = 24 * 3600 * 1_000_000;
@@ -24,7 +25,7 @@ const SELECT: &str = "
         CASE WHEN status = 'queued' THEN
             (SELECT count(*) FROM sessions AS ahead WHERE ahead.group_name = sessions.group_name AND ahead.status = 'queued'
                 AND (ahead.created_at, ahead.id) <= (sessions.created_at, sessions.id)) END,
-        started_at, queued_launch
+        started_at, queued_launch, seen_at
     FROM sessions JOIN threads ON threads.id = thread_id
     LEFT JOIN runtimes ON runtimes.id =
         (SELECT latest.id FROM runtimes AS latest LEFT JOIN terminals ON terminals.id = latest.terminal_id
@@ -184,6 +185,11 @@ fn read(row: &Row<'_>) -> Result<Session> {
         (None, Some(text)) => Some(parse::<super::QueuedLaunch>("launch", &text)?.launch),
         (None, None) => None,
     };
+    let status = Status::parse(&status).ok_or_else(|| broken("status", &status))?;
+    let reason: Option<String> = row.get(9)?;
+    let time = |column: usize| -> Result<Option<jiff::Timestamp>> { Ok(row.get::<_, Option<i64>>(column)?.map(timestamp)) };
+    let (ended_at, seen_at) = (time(13)?, time(29)?);
+    let needs = ended_at.and_then(|ended_at| attention::ended(status, reason.as_deref(), ended_at, seen_at));
     let runtime_state: Option<RuntimeState> = state.map(|text| parse("runtime state", &text)).transpose()?;
     Ok(Session {
         id: SessionId::parse(&id).ok_or_else(|| broken("session id", &id))?,
@@ -194,13 +200,13 @@ fn read(row: &Row<'_>) -> Result<Session> {
         channel: row.get(5)?,
         mode: row.get(6)?,
         task: row.get(7)?,
-        status: Status::parse(&status).ok_or_else(|| broken("status", &status))?,
-        status_reason: row.get(9)?,
+        status,
+        status_reason: reason,
         created_at: timestamp(row.get(10)?),
         updated_at: timestamp(row.get(11)?),
         last_activity_at: timestamp(row.get(12)?),
         started_at: row.get::<_, Option<i64>>(27)?.map(timestamp),
-        ended_at: row.get::<_, Option<i64>>(13)?.map(timestamp),
+        ended_at,
         iterations: row.get::<_, i64>(14)? as u64,
         max_iterations: row.get::<_, i64>(15)? as u64,
         context: parse("context", &context)?,
@@ -217,6 +223,6 @@ fn read(row: &Row<'_>) -> Result<Session> {
         runtime_state,
         languages: Vec::new(),
         clients: 0,
-        needs: None,
+        needs,
     })
 }

@@ -1,6 +1,7 @@
 //! Words of the command line into values, with errors that say what to write instead. Pure.
 
 use jiff::Timestamp;
+use shared::attention::Attention;
 use shared::exec::Language;
 use shared::filter::Order;
 use shared::message::Condition;
@@ -28,6 +29,13 @@ pub fn status(text: &str) -> Result<Status, String> {
     Status::parse(text).ok_or_else(|| {
         let all: Vec<&str> = Status::ALL.iter().map(|status| status.as_str()).collect();
         format!("{text:?} is not a status: one of {}", all.join(", "))
+    })
+}
+
+fn attention(text: &str) -> Result<Attention, String> {
+    Attention::parse(text).ok_or_else(|| {
+        let all: Vec<&str> = Attention::ALL.iter().map(|state| state.as_str()).collect();
+        format!("{text:?} is no state of attention: one of {}", all.join(", "))
     })
 }
 
@@ -83,7 +91,8 @@ pub fn condition(text: &str) -> Result<Condition, String> {
         Some(("quiet", duration)) => Ok(Condition::Quiet { ms: duration_ms(duration)? }),
         Some(("text", pattern)) => Ok(Condition::Text { pattern: pattern.to_owned() }),
         Some(("status", word)) => Ok(Condition::Status { status: status(word)? }),
-        _ => Err(format!("cannot wait for {text:?}: write exit, quiet, quiet=DURATION, text=REGEX or status=STATUS")),
+        Some(("attention", word)) => Ok(Condition::Attention { state: attention(word)? }),
+        _ => Err(format!("cannot wait for {text:?}: write exit, quiet, quiet=DURATION, text=REGEX, status=STATUS or attention=STATE")),
     }
 }
 
@@ -101,6 +110,8 @@ mod tests {
         }
         assert_eq!(condition("quiet=2s"), Ok(Condition::Quiet { ms: 2000 }));
         assert_eq!(condition("text=a=b"), Ok(Condition::Text { pattern: "a=b".into() }));
+        assert_eq!(condition("attention=idle"), Ok(Condition::Attention { state: Attention::Idle }));
+        assert!(condition("attention=bored").is_err());
         assert!(condition("moon").is_err());
         assert!(condition("status=lazy").is_err());
     }
