@@ -108,8 +108,6 @@ pub struct App {
     pub at: jiff::Timestamp,
     /// A file that is being written, in parts of a thousand.
     pub exporting: Option<(Turn, String, u64)>,
-    /// The first words are to be said.
-    pub is_first_time: bool,
     kept: Remembered,
     /// The prefix key was pressed in the terminal beside the list.
     is_armed: bool,
@@ -132,15 +130,14 @@ const MOST_UNDO: usize = 50;
 impl App {
     pub fn new(setting: Setting) -> (Self, Vec<Effect>) {
         let kept = setting.remembered;
-        let list = List {
-            sort: kept.sort,
-            group: kept.group,
-            scope: kept.scope,
-            filter: kept.filter.clone(),
-            cursor: kept.cursor,
-            ..List::default()
-        };
-        let app = Self {
+        let mut list = List::default();
+        list.sort = kept.sort;
+        list.group = kept.group;
+        list.scope = kept.scope;
+        list.filter.clone_from(&kept.filter);
+        list.cursor = kept.cursor;
+        let is_first_time = !kept.is_known;
+        let mut app = Self {
             list,
             rates: Rates::default(),
             sights: Sights::default(),
@@ -161,7 +158,6 @@ impl App {
             now: Duration::ZERO,
             at: jiff::Timestamp::UNIX_EPOCH,
             exporting: None,
-            is_first_time: !kept.is_known,
             kept,
             is_armed: false,
             turn: 0,
@@ -175,6 +171,9 @@ impl App {
             last_click: None,
             is_dirty: true,
         };
+        if is_first_time {
+            app.say("n starts something, enter attaches to it, ? shows every key");
+        }
         let effects = vec![app.ask_list()];
         (app, effects)
     }

@@ -116,23 +116,6 @@ impl Client {
         self.stream.write_all(&out).await
     }
 
-    /// The next push, waiting for it.
-    pub async fn push(&mut self) -> io::Result<Push> {
-        if let Some(push) = self.pushes.pop_front() {
-            return Ok(push);
-        }
-        loop {
-            if let Incoming::Push(push) = self.receive().await? {
-                return Ok(push);
-            }
-        }
-    }
-
-    /// A push that has arrived already.
-    pub fn waiting_push(&mut self) -> Option<Push> {
-        self.pushes.pop_front()
-    }
-
     /// Whatever comes next. Safe to cancel: nothing is lost between calls.
     pub async fn receive(&mut self) -> io::Result<Incoming> {
         loop {

@@ -257,10 +257,6 @@ impl Detail {
         self.set_cursor(row);
     }
 
-    pub fn last(&mut self) -> Vec<Effect> {
-        self.step(isize::MAX / 2)
-    }
-
     pub fn top(&self) -> usize {
         self.tops.get(&self.page).copied().unwrap_or(0)
     }
@@ -434,7 +430,7 @@ mod tests {
         let first: Vec<Event> = (501..=1000).rev().map(|seq| event(&detail, seq, "iteration")).collect();
         detail.take_events(first);
         assert_eq!(detail.events().len(), 500);
-        let more = detail.last();
+        let more = detail.step(isize::MAX / 2);
         assert!(matches!(&more[0], Effect::Ask(_, Request::Recent { before: Some(501), .. })));
         assert!(detail.step(1).is_empty(), "asked once");
         let rest: Vec<Event> = (1..=500).rev().map(|seq| event(&detail, seq, "attach")).collect();

@@ -273,11 +273,6 @@ impl List {
         self.cursor = first;
     }
 
-    pub fn last(&mut self) {
-        let last = self.shown().next_back().map(|session| session.id);
-        self.cursor = last;
-    }
-
     /// The cursor goes to that row, if it has a session.
     pub fn go_to_row(&mut self, row: usize) -> bool {
         let found = self.session_at(row);
