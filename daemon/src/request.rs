@@ -45,6 +45,8 @@ pub struct Caller {
     attachment: Mutex<Option<(RuntimeHandle, ClientId)>>,
     /// Its terminal has shown a session.
     has_shown: AtomicBool,
+    /// Keys for the session that it goes on to.
+    typed_behind: Mutex<Vec<u8>>,
     /// The client's terminal, while the daemon has it.
     terminal: Mutex<Option<Terminal>>,
     /// A recording that is being taken in.
@@ -66,7 +68,15 @@ impl Drop for Terminal {
 
 impl Caller {
     pub fn new(outbox: Arc<Outbox>, author: Author) -> Self {
-        Self { outbox, author, attachment: Mutex::new(None), has_shown: AtomicBool::new(false), terminal: Mutex::new(None), import: Mutex::new(None) }
+        Self {
+            outbox,
+            author,
+            attachment: Mutex::new(None),
+            has_shown: AtomicBool::new(false),
+            typed_behind: Mutex::default(),
+            terminal: Mutex::new(None),
+            import: Mutex::new(None),
+        }
     }
 
     fn attachment(&self) -> Option<(RuntimeHandle, ClientId)> {
@@ -76,6 +86,14 @@ impl Caller {
     /// What an attachment finds on the client's terminal; from then on it is ours.
     fn room(&self) -> Room {
         if self.has_shown.swap(true, Ordering::Relaxed) { Room::OfSession } else { Room::OfUser }
+    }
+
+    fn type_behind(&self, keys: Vec<u8>) {
+        *self.typed_behind.lock().unwrap_or_else(PoisonError::into_inner) = keys;
+    }
+
+    fn take_typed_behind(&self) -> Vec<u8> {
+        std::mem::take(&mut *self.typed_behind.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     fn attach(&self, handle: RuntimeHandle, client: ClientId) {

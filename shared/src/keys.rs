@@ -11,8 +11,11 @@ pub enum Action {
     TakeControl,
     /// Look back: what scrolled away, then back in time.
     History,
-    /// Another session in this one's place.
-    Switch(Direction),
+    /// Another session in this one's place; what was typed behind the key, as it came, is for that one.
+    Switch {
+        direction: Direction,
+        behind: Vec<u8>,
+    },
 }
 
 const PASTE_BEGINS: &[u8] = b"\x1b[200~";
@@ -83,8 +86,8 @@ impl PrefixKeys {
                 Key::Byte(b'?') => Action::Help,
                 Key::Byte(b't') => Action::TakeControl,
                 Key::Byte(b'[') | Key::PageUp => Action::History,
-                Key::Byte(b'n') => Action::Switch(Direction::Next),
-                Key::Byte(b'p') => Action::Switch(Direction::Previous),
+                Key::Byte(b'n') => Action::Switch { direction: Direction::Next, behind: std::mem::take(&mut rest).to_vec() },
+                Key::Byte(b'p') => Action::Switch { direction: Direction::Previous, behind: std::mem::take(&mut rest).to_vec() },
                 // as in tmux, an unknown key after the prefix does nothing
                 _ => continue,
             };
@@ -188,8 +191,8 @@ mod tests {
             (b"a\x02[", vec![send(b"a"), Action::History]),
             (b"\x02\x1b[5~", vec![Action::History]),
             (b"\x02\x1b[91u", vec![Action::History]),
-            (b"a\x02nb", vec![send(b"a"), Action::Switch(Direction::Next), send(b"b")]),
-            (b"\x02p\x02\x1b[110u", vec![Action::Switch(Direction::Previous), Action::Switch(Direction::Next)]),
+            (b"a\x02nb\x02d", vec![send(b"a"), Action::Switch { direction: Direction::Next, behind: b"b\x02d".to_vec() }]),
+            (b"\x02\x1b[112u", vec![Action::Switch { direction: Direction::Previous, behind: Vec::new() }]),
             (b"\x1b[5~", vec![send(b"\x1b[5~")]),
             (b"\x02\x1b[Ax\x02\x1bOBy", vec![send(b"xy")]),
             // kitty's and xterm's way to write ctrl-b, and a plain or encoded d

@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use shared::config::Prefix;
 use shared::exec::Language;
+use shared::filter::Filter;
 use shared::id::SessionId;
 use shared::keys::{Action, PrefixKeys};
-use shared::filter::Filter;
 use shared::message::{Attach, Attached, Code, Detached, Direction, Failure, Push, Request};
 use shared::paths::Paths;
 use shared::replay::Of;
@@ -57,6 +57,7 @@ pub async fn attach(paths: &Paths, mut client: Client, wish: &Wish) -> Result<Le
         id: None,
         language: wish.language,
         typed: Vec::new(),
+        behind: Vec::new(),
         was_watching: false,
     };
     let mut crashes = Crashes::default();
@@ -116,6 +117,8 @@ struct Session {
     language: Option<Language>,
     /// For the program, as soon as we are attached.
     typed: Vec<u8>,
+    /// Typed behind the key that brought us here, if we read the keys.
+    behind: Vec<u8>,
     /// Somebody else had control when we last heard: coming back after a crash does not change that.
     was_watching: bool,
 }
@@ -138,7 +141,7 @@ impl Session {
             Err(failure) => return Err(failure),
         }
         let tty = Tty::raw().map_err(broken)?;
-        Ok(Some(Self { tty, keys: PrefixKeys::new(wish.prefix), waiting, name, id, language, typed, was_watching }))
+        Ok(Some(Self { tty, keys: PrefixKeys::new(wish.prefix), waiting, name, id, language, typed, behind: Vec::new(), was_watching }))
     }
 
     /// Goes on with the next session that has a live terminal; without another one, with the same.
@@ -189,25 +192,8 @@ impl Session {
                     if keys.is_empty() {
                         return Ok(End::Left(Left::Detached(format!("detached from {}", self.name))));
                     }
-                    for action in self.keys.feed(&keys) {
-                        match action {
-                            Action::Send(bytes) => client.input(&bytes).await.map_err(Trouble::Daemon)?,
-                            Action::Detach => return Ok(End::Left(Left::Detached(format!("detached from {}", self.name)))),
-                            Action::History => {
-                                if let Some(in_alternate) = leave(client).await {
-                                    tty::is_in_alternate(in_alternate);
-                                }
-                                return Ok(End::LooksBack);
-                            }
-                            Action::Switch(direction) => {
-                                if let Some(in_alternate) = leave(client).await {
-                                    tty::is_in_alternate(in_alternate);
-                                }
-                                return Ok(End::Switches(direction));
-                            }
-                            Action::Help => { client.send(Request::KeyHelp).await.map_err(Trouble::Daemon)?; }
-                            Action::TakeControl => { client.send(Request::TakeControl).await.map_err(Trouble::Daemon)?; }
-                        }
+                    if let Some(end) = self.obey(client, &keys).await? {
+                        return Ok(end);
                     }
                 }
                 _ = resized.recv() => {
@@ -233,6 +219,10 @@ impl Session {
                             let typed = std::mem::take(&mut self.typed);
                             if !typed.is_empty() {
                                 client.input(&typed).await.map_err(Trouble::Daemon)?;
+                            }
+                            let behind = std::mem::take(&mut self.behind);
+                            if let Some(end) = self.obey(client, &behind).await? {
+                                return Ok(end);
                             }
                         }
                         Err(failure) => return Ok(End::Refused(failure)),
@@ -262,6 +252,37 @@ impl Session {
                 },
             }
         }
+    }
+
+    /// Keys that we read ourselves: most go to the program, a few are for us.
+    async fn obey(&mut self, client: &mut Client, keys: &[u8]) -> Result<Option<End>, Trouble> {
+        for action in self.keys.feed(keys) {
+            let end = match action {
+                Action::Send(bytes) => {
+                    client.input(&bytes).await.map_err(Trouble::Daemon)?;
+                    continue;
+                }
+                Action::Help => {
+                    client.send(Request::KeyHelp).await.map_err(Trouble::Daemon)?;
+                    continue;
+                }
+                Action::TakeControl => {
+                    client.send(Request::TakeControl).await.map_err(Trouble::Daemon)?;
+                    continue;
+                }
+                Action::Detach => return Ok(Some(End::Left(Left::Detached(format!("detached from {}", self.name))))),
+                Action::History => End::LooksBack,
+                Action::Switch { direction, behind } => {
+                    self.behind = behind;
+                    End::Switches(direction)
+                }
+            };
+            if let Some(in_alternate) = leave(client).await {
+                tty::is_in_alternate(in_alternate);
+            }
+            return Ok(Some(end));
+        }
+        Ok(None)
     }
 
     async fn write_rest(&mut self) -> Result<(), Trouble> {

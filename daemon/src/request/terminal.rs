@@ -102,6 +102,8 @@ const LAST_KEYS: std::time::Duration = std::time::Duration::from_secs(1);
 async fn read_keys(caller: Arc<Caller>, keys: Source, prefix: Prefix) {
     let mut prefixed = PrefixKeys::new(prefix);
     let mut bytes = [0; 1024];
+    // typed at the session that was here before, but for this one
+    let mut behind = caller.take_typed_behind();
     let mut ahead: Vec<u8> = Vec::new();
     loop {
         let sending = std::mem::take(&mut ahead);
@@ -109,9 +111,16 @@ async fn read_keys(caller: Arc<Caller>, keys: Source, prefix: Prefix) {
         let input = caller.input(sending);
         tokio::pin!(input);
         loop {
-            let count = tokio::select! {
-                () = &mut input, if is_sending => break,
-                count = keys.read(&mut bytes), if ahead.len() < MAX_AHEAD => count,
+            let count = if behind.is_empty() {
+                tokio::select! {
+                    () = &mut input, if is_sending => break,
+                    count = keys.read(&mut bytes), if ahead.len() < MAX_AHEAD => count,
+                }
+            } else {
+                // a part of one read, so it fits
+                let typed = std::mem::take(&mut behind);
+                bytes[..typed.len()].copy_from_slice(&typed);
+                Ok(typed.len())
             };
             let Ok(count @ 1..) = count else { return };
             for action in prefixed.feed(&bytes[..count]) {
@@ -130,7 +139,10 @@ async fn read_keys(caller: Arc<Caller>, keys: Source, prefix: Prefix) {
                     }
                     Action::Detach => Detached::ByKey,
                     Action::History => Detached::History,
-                    Action::Switch(direction) => Detached::Switch { direction },
+                    Action::Switch { direction, behind } => {
+                        caller.type_behind(behind);
+                        Detached::Switch { direction }
+                    }
                 };
                 if is_sending || !ahead.is_empty() {
                     // what was typed before is still for the program

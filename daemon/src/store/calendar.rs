@@ -117,8 +117,7 @@ fn calendar(connection: &Connection, filter: &Filter, month: &Month) -> Result<C
     values.extend([Sql::Integer(month.first()), Sql::Integer(month.end())]);
     let (from, until) = (format!("?{}", filtered + 1), format!("?{}", filtered + 2));
 
-    let mut days: Vec<Day> =
-        month.dates.iter().map(|date| Day { date: date.to_string(), by_status: BTreeMap::new() }).collect();
+    let mut days: Vec<Day> = month.dates.iter().map(|date| Day { date: date.to_string(), by_status: BTreeMap::new() }).collect();
     let mut statement = connection.prepare_cached(&format!(
         "SELECT status, sessions.created_at / {QUARTER}, count(*) FROM sessions
          WHERE {clauses} AND sessions.created_at >= {from} AND sessions.created_at < {until} GROUP BY 1, 2"

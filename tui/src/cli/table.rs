@@ -230,7 +230,10 @@ mod tests {
             text.lines().map(|line| line.chars().take(4).collect::<String>()).collect::<Vec<_>>()
         };
         let waits = Some(Attention::WaitingAnswer);
-        assert_eq!(list(&[waits, Some(Attention::Stuck), Some(Attention::DoneUnseen), Some(Attention::Working), None]), ["   N", "?  a", "!  a", "*  a", "   a", "   a"]);
+        assert_eq!(
+            list(&[waits, Some(Attention::Stuck), Some(Attention::DoneUnseen), Some(Attention::Working), None]),
+            ["   N", "?  a", "!  a", "*  a", "   a", "   a"]
+        );
         assert_eq!(list(&[Some(Attention::Idle), None])[0], "NAME", "no column for nothing");
     }
 
