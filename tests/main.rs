@@ -23,6 +23,7 @@ mod history;
 mod hostile;
 mod idle;
 mod lifecycle;
+mod live;
 mod mcp;
 mod migration;
 mod privacy;

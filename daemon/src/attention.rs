@@ -188,9 +188,10 @@ impl Evidence {
             let is_overtaken = |called: &Needs| called.since > since && matches!(report.state, State::Idle | State::Done);
             return Some(calls.filter(is_overtaken).unwrap_or_else(|| reported(since, report, app, watched)));
         }
-        calls.or_else(|| self.progress.map(|(since, progress)| progressing(since, progress))).or_else(|| self.of_shell()).or_else(|| {
-            self.answered.map(|since| needs(Attention::Unknown, since, "nothing has been said since something was typed"))
-        })
+        calls
+            .or_else(|| self.progress.map(|(since, progress)| progressing(since, progress)))
+            .or_else(|| self.of_shell())
+            .or_else(|| self.answered.map(|since| needs(Attention::Unknown, since, "nothing has been said since something was typed")))
     }
 
     /// Notifications and bells that nobody has seen. One text says more than one bell.
@@ -440,7 +441,9 @@ mod tests {
 
     #[test]
     fn terminals_speak_for_themselves_and_people_type() {
-        for typed in [&b"y"[..], b"\r", b"\x1b", b"\x1b[A", b"\x1b[1;5C", b"\x1bOP", b"\x1b[97u", b"\x1b[Iy", b"\x1b[5~", b"\x1b[200~x\x1b[201~"] {
+        for typed in
+            [&b"y"[..], b"\r", b"\x1b", b"\x1b[A", b"\x1b[1;5C", b"\x1bOP", b"\x1b[97u", b"\x1b[Iy", b"\x1b[5~", b"\x1b[200~x\x1b[201~"]
+        {
             assert!(is_typed(typed), "{:?}", String::from_utf8_lossy(typed));
         }
         for spoken in [

@@ -17,6 +17,7 @@ mod terminal;
 mod wait;
 mod webhook;
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use shared::attention::Needs;
@@ -31,7 +32,7 @@ use tokio::task::AbortHandle;
 use crate::attachment::Outbox;
 use crate::context::Context;
 use crate::poll::Sink;
-use crate::runtime::{ClientId, RuntimeHandle, Typist};
+use crate::runtime::{ClientId, Room, RuntimeHandle, Typist};
 use crate::{attention, cleanup, store};
 
 pub use session::{check_folder, end_lingering, end_runtime};
@@ -42,6 +43,10 @@ pub struct Caller {
     /// Who it is, as far as the daemon can see.
     author: Author,
     attachment: Mutex<Option<(RuntimeHandle, ClientId)>>,
+    /// Its terminal has shown a session.
+    has_shown: AtomicBool,
+    /// Keys for the session that it goes on to.
+    typed_behind: Mutex<Vec<u8>>,
     /// The client's terminal, while the daemon has it.
     terminal: Mutex<Option<Terminal>>,
     /// A recording that is being taken in.
@@ -63,11 +68,32 @@ impl Drop for Terminal {
 
 impl Caller {
     pub fn new(outbox: Arc<Outbox>, author: Author) -> Self {
-        Self { outbox, author, attachment: Mutex::new(None), terminal: Mutex::new(None), import: Mutex::new(None) }
+        Self {
+            outbox,
+            author,
+            attachment: Mutex::new(None),
+            has_shown: AtomicBool::new(false),
+            typed_behind: Mutex::default(),
+            terminal: Mutex::new(None),
+            import: Mutex::new(None),
+        }
     }
 
     fn attachment(&self) -> Option<(RuntimeHandle, ClientId)> {
         self.attachment.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// What an attachment finds on the client's terminal; from then on it is ours.
+    fn room(&self) -> Room {
+        if self.has_shown.swap(true, Ordering::Relaxed) { Room::OfSession } else { Room::OfUser }
+    }
+
+    fn type_behind(&self, keys: Vec<u8>) {
+        *self.typed_behind.lock().unwrap_or_else(PoisonError::into_inner) = keys;
+    }
+
+    fn take_typed_behind(&self) -> Vec<u8> {
+        std::mem::take(&mut *self.typed_behind.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     fn attach(&self, handle: RuntimeHandle, client: ClientId) {

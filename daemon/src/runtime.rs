@@ -41,6 +41,7 @@ enum Ask {
         outbox: Arc<Outbox>,
         window: Size,
         joins: Joins,
+        room: Room,
         prefix: Prefix,
         answer: oneshot::Sender<(ClientId, bool)>,
     },
@@ -89,6 +90,17 @@ pub enum Joins {
     /// May take control later.
     Watching,
     ReadOnly,
+}
+
+/// What is on a client's terminal when it joins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Room {
+    /// What the user had there: it is to be found in the scrollback afterwards.
+    OfUser,
+    /// Another session, in whose place this one comes.
+    OfSession,
+    /// Nothing that matters: room has been made.
+    Made,
 }
 
 /// Where input comes from.

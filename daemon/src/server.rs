@@ -74,6 +74,7 @@ pub async fn run(paths: Paths, config: Config, warnings: Vec<String>, ready: imp
         tokio::spawn(expiry::run(context.clone())),
         tokio::spawn(cleanup::run(context.clone())),
         tokio::spawn(upkeep::run(context.clone())),
+        tokio::spawn(count_activity(context.clone())),
     ] {
         // they end with the daemon
         drop(work);
@@ -89,6 +90,12 @@ pub async fn run(paths: Paths, config: Config, warnings: Vec<String>, ready: imp
     context.log.note("daemon stopped");
     outcome?;
     Ok(())
+}
+
+/// So that whoever looks at a calendar has little to wait for, however much has happened since somebody last did.
+async fn count_activity(context: Context) {
+    // a database that cannot take it now is asked again by the calendar itself
+    let _ = context.store.count_activity().await;
 }
 
 /// Held for life: whoever has it may touch the socket, the database and the holders.

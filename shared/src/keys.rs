@@ -1,6 +1,7 @@
 //! Finding our prefix key in what a user types. Pure: bytes in, actions out, whatever way the terminal encodes keys.
 
 use crate::config::Prefix;
+use crate::message::Direction;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Action {
@@ -10,6 +11,11 @@ pub enum Action {
     TakeControl,
     /// Look back: what scrolled away, then back in time.
     History,
+    /// Another session in this one's place; what was typed behind the key, as it came, is for that one.
+    Switch {
+        direction: Direction,
+        behind: Vec<u8>,
+    },
 }
 
 const PASTE_BEGINS: &[u8] = b"\x1b[200~";
@@ -80,6 +86,8 @@ impl PrefixKeys {
                 Key::Byte(b'?') => Action::Help,
                 Key::Byte(b't') => Action::TakeControl,
                 Key::Byte(b'[') | Key::PageUp => Action::History,
+                Key::Byte(b'n') => Action::Switch { direction: Direction::Next, behind: std::mem::take(&mut rest).to_vec() },
+                Key::Byte(b'p') => Action::Switch { direction: Direction::Previous, behind: std::mem::take(&mut rest).to_vec() },
                 // as in tmux, an unknown key after the prefix does nothing
                 _ => continue,
             };
@@ -183,6 +191,8 @@ mod tests {
             (b"a\x02[", vec![send(b"a"), Action::History]),
             (b"\x02\x1b[5~", vec![Action::History]),
             (b"\x02\x1b[91u", vec![Action::History]),
+            (b"a\x02nb\x02d", vec![send(b"a"), Action::Switch { direction: Direction::Next, behind: b"b\x02d".to_vec() }]),
+            (b"\x02\x1b[112u", vec![Action::Switch { direction: Direction::Previous, behind: Vec::new() }]),
             (b"\x1b[5~", vec![send(b"\x1b[5~")]),
             (b"\x02\x1b[Ax\x02\x1bOBy", vec![send(b"xy")]),
             // kitty's and xterm's way to write ctrl-b, and a plain or encoded d

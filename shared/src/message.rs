@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use serde_json::value::{RawValue, to_raw_value};
 
-use crate::config::Prefix;
 use crate::attention::Attention;
+use crate::config::Prefix;
 use crate::event::Event;
 use crate::exec::{ExecCall, Language, Place, Stream};
 use crate::filter::Filter;

@@ -121,6 +121,11 @@ pub struct Session {
 }
 
 impl Session {
+    /// There is a terminal that one can attach to.
+    pub fn has_live_program(&self) -> bool {
+        self.runtime_state.as_ref().is_some_and(RuntimeState::is_live)
+    }
+
     /// It ended because its program was lost when the machine was restarted.
     pub fn is_lost_with_machine(&self) -> bool {
         let went = matches!(self.runtime_state, Some(RuntimeState::Lost { reason: LostReason::MachineRestarted, .. }));

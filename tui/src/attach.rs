@@ -4,9 +4,11 @@ use std::io;
 use std::time::Duration;
 
 use shared::config::Prefix;
+use shared::exec::Language;
+use shared::filter::Filter;
 use shared::id::SessionId;
 use shared::keys::{Action, PrefixKeys};
-use shared::message::{Attach, Attached, Code, Detached, Failure, Push, Request};
+use shared::message::{Attach, Attached, Code, Detached, Direction, Failure, Push, Request};
 use shared::paths::Paths;
 use shared::replay::Of;
 use tokio::signal::unix::{SignalKind, signal};
@@ -47,7 +49,17 @@ pub async fn attach(paths: &Paths, mut client: Client, wish: &Wish) -> Result<Le
     }
     let tty = Tty::raw().map_err(broken)?;
     let keys = PrefixKeys::new(wish.prefix);
-    let mut session = Session { tty, keys, waiting: Vec::new(), name: wish.name.clone(), id: None, typed: Vec::new(), was_watching: false };
+    let mut session = Session {
+        tty,
+        keys,
+        waiting: Vec::new(),
+        name: wish.name.clone(),
+        id: None,
+        language: wish.language,
+        typed: Vec::new(),
+        behind: Vec::new(),
+        was_watching: false,
+    };
     let mut crashes = Crashes::default();
     loop {
         client = match session.follow(&mut client, wish).await {
@@ -55,12 +67,18 @@ pub async fn attach(paths: &Paths, mut client: Client, wish: &Wish) -> Result<Le
             Ok(End::Refused(failure)) => return Err(failure),
             Ok(End::DaemonRestarts) => connect::connect(paths).await?,
             Ok(End::LooksBack) => {
+                let name = session.name.clone();
                 session = match session.look_back(paths, wish).await? {
                     Some(session) => session,
-                    None => return Ok(Left::Detached(format!("detached from {}", wish.name))),
+                    None => return Ok(Left::Detached(format!("detached from {name}"))),
                 };
                 connect::connect(paths).await?
             }
+            // on the same connection: the daemon then knows that what is on the terminal is a session's
+            Ok(End::Switches(direction)) => match session.switch(&mut client, direction).await {
+                Ok(()) => client,
+                Err(_) => crashes.again(paths).await?,
+            },
             Err(Trouble::Terminal(error)) => return Err(broken(error)),
             // the daemon died under us: it is started again, and we are back on the same screen
             Err(Trouble::Daemon(_)) => crashes.again(paths).await?,
@@ -79,6 +97,8 @@ enum End {
     DaemonRestarts,
     /// The user wants to see what was before; then to be attached again.
     LooksBack,
+    /// The user wants another session in this one's place.
+    Switches(Direction),
 }
 
 enum Trouble {
@@ -94,8 +114,11 @@ struct Session {
     name: String,
     /// Known once it was shown; what it is called may change.
     id: Option<SessionId>,
+    language: Option<Language>,
     /// For the program, as soon as we are attached.
     typed: Vec<u8>,
+    /// Typed behind the key that brought us here, if we read the keys.
+    behind: Vec<u8>,
     /// Somebody else had control when we last heard: coming back after a crash does not change that.
     was_watching: bool,
 }
@@ -103,13 +126,13 @@ struct Session {
 impl Session {
     /// Gives the terminal to the look back, and takes it again; `None` if the window is gone.
     async fn look_back(self, paths: &Paths, wish: &Wish) -> Result<Option<Self>, Failure> {
-        let Self { tty, mut waiting, name, id, was_watching, .. } = self;
+        let Self { tty, mut waiting, name, id, language, was_watching, .. } = self;
         let mut typed = Vec::new();
         // the program's modes and its alternate screen go, as when leaving
         drop(tty);
         waiting.clear();
         let shown = id.map_or_else(|| name.clone(), |id| id.to_string());
-        let of = Of { name: shown, language: wish.language, runtime: None };
+        let of = Of { name: shown, language, runtime: None };
         match replay::look_back(paths, of).await {
             Ok(replay::Left::ByKey { typed: behind }) => typed = behind,
             Ok(replay::Left::Gone) => return Ok(None),
@@ -118,7 +141,16 @@ impl Session {
             Err(failure) => return Err(failure),
         }
         let tty = Tty::raw().map_err(broken)?;
-        Ok(Some(Self { tty, keys: PrefixKeys::new(wish.prefix), waiting, name, id, typed, was_watching }))
+        Ok(Some(Self { tty, keys: PrefixKeys::new(wish.prefix), waiting, name, id, language, typed, behind: Vec::new(), was_watching }))
+    }
+
+    /// Goes on with the next session that has a live terminal; without another one, with the same.
+    async fn switch(&mut self, client: &mut Client, direction: Direction) -> Result<(), Failure> {
+        let sessions: Vec<shared::session::Session> = client.call(Request::List(Filter::default())).await?;
+        if let Some(next) = beside(&sessions, self.id, environment::own_session(), direction) {
+            (self.id, self.name, self.language, self.was_watching) = (Some(next.id), next.name.clone(), None, false);
+        }
+        Ok(())
     }
 
     async fn follow(&mut self, client: &mut Client, wish: &Wish) -> Result<End, Trouble> {
@@ -128,7 +160,7 @@ impl Session {
         let mut size = self.tty.size().map_err(Trouble::Terminal)?;
         let request = Attach {
             name: self.id.map_or_else(|| self.name.clone(), |id| id.to_string()),
-            language: wish.language,
+            language: self.language,
             size,
             read_only: wish.read_only,
             watching: self.was_watching,
@@ -160,19 +192,8 @@ impl Session {
                     if keys.is_empty() {
                         return Ok(End::Left(Left::Detached(format!("detached from {}", self.name))));
                     }
-                    for action in self.keys.feed(&keys) {
-                        match action {
-                            Action::Send(bytes) => client.input(&bytes).await.map_err(Trouble::Daemon)?,
-                            Action::Detach => return Ok(End::Left(Left::Detached(format!("detached from {}", self.name)))),
-                            Action::History => {
-                                if let Some(in_alternate) = leave(client).await {
-                                    tty::is_in_alternate(in_alternate);
-                                }
-                                return Ok(End::LooksBack);
-                            }
-                            Action::Help => { client.send(Request::KeyHelp).await.map_err(Trouble::Daemon)?; }
-                            Action::TakeControl => { client.send(Request::TakeControl).await.map_err(Trouble::Daemon)?; }
-                        }
+                    if let Some(end) = self.obey(client, &keys).await? {
+                        return Ok(end);
                     }
                 }
                 _ = resized.recv() => {
@@ -199,6 +220,10 @@ impl Session {
                             if !typed.is_empty() {
                                 client.input(&typed).await.map_err(Trouble::Daemon)?;
                             }
+                            let behind = std::mem::take(&mut self.behind);
+                            if let Some(end) = self.obey(client, &behind).await? {
+                                return Ok(end);
+                            }
                         }
                         Err(failure) => return Ok(End::Refused(failure)),
                     },
@@ -212,10 +237,11 @@ impl Session {
                         if let Some(in_alternate) = alternate.or(answered) {
                             tty::is_in_alternate(in_alternate);
                         }
-                        if why == Detached::History {
-                            return Ok(End::LooksBack);
-                        }
-                        return Ok(End::Left(self.leave(why, is_ended)));
+                        return Ok(match why {
+                            Detached::History => End::LooksBack,
+                            Detached::Switch { direction } => End::Switches(direction),
+                            why => End::Left(self.leave(why, is_ended)),
+                        });
                     }
                     Incoming::Push(Push::Control { held }) => self.was_watching = !held,
                     Incoming::Push(Push::Stopping { restart: true }) => return Ok(End::DaemonRestarts),
@@ -226,6 +252,37 @@ impl Session {
                 },
             }
         }
+    }
+
+    /// Keys that we read ourselves: most go to the program, a few are for us.
+    async fn obey(&mut self, client: &mut Client, keys: &[u8]) -> Result<Option<End>, Trouble> {
+        for action in self.keys.feed(keys) {
+            let end = match action {
+                Action::Send(bytes) => {
+                    client.input(&bytes).await.map_err(Trouble::Daemon)?;
+                    continue;
+                }
+                Action::Help => {
+                    client.send(Request::KeyHelp).await.map_err(Trouble::Daemon)?;
+                    continue;
+                }
+                Action::TakeControl => {
+                    client.send(Request::TakeControl).await.map_err(Trouble::Daemon)?;
+                    continue;
+                }
+                Action::Detach => return Ok(Some(End::Left(Left::Detached(format!("detached from {}", self.name))))),
+                Action::History => End::LooksBack,
+                Action::Switch { direction, behind } => {
+                    self.behind = behind;
+                    End::Switches(direction)
+                }
+            };
+            if let Some(in_alternate) = leave(client).await {
+                tty::is_in_alternate(in_alternate);
+            }
+            return Ok(Some(end));
+        }
+        Ok(None)
     }
 
     async fn write_rest(&mut self) -> Result<(), Trouble> {
@@ -247,6 +304,26 @@ impl Session {
     }
 }
 
+/// The live session after this one, or before it, in the order of the list and round its ends; not the one we run in.
+fn beside(
+    sessions: &[shared::session::Session],
+    present: Option<SessionId>,
+    inside: Option<SessionId>,
+    direction: Direction,
+) -> Option<&shared::session::Session> {
+    let here = sessions.iter().position(|session| Some(session.id) == present);
+    let count = sessions.len();
+    let step = match direction {
+        Direction::Next => 1,
+        Direction::Previous => count.saturating_sub(1),
+    };
+    // from nowhere, the next is the first and the one before is the last
+    let start = here.unwrap_or(if direction == Direction::Next { count.saturating_sub(1) } else { 0 });
+    (1..=count)
+        .map(|n| &sessions[(start + n * step) % count])
+        .find(|session| Some(session.id) != present && Some(session.id) != inside && session.has_live_program())
+}
+
 /// Waits until the daemon does not write to our terminal any more; a daemon that does not answer is not waited for.
 /// Gives whether the terminal is in its alternate screen, if the daemon knows.
 async fn leave(client: &mut Client) -> Option<bool> {
@@ -264,5 +341,40 @@ impl Left {
             }
             Self::HadEnded(sentence) => Err(Failure::new(Code::Status, format!("[{sentence}]"))),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use shared::runtime::RuntimeState;
+    use shared::session::Status;
+
+    #[test]
+    fn the_session_beside_is_live_and_another() {
+        let mut sessions: Vec<_> = ["a", "b", "c", "d"].map(|name| crate::app::tests::session(name, Status::Active)).into();
+        for (n, session) in sessions.iter_mut().enumerate() {
+            session.id = SessionId::new();
+            session.runtime_state = (n != 1).then_some(RuntimeState::Running { pid: 1 });
+        }
+        let id = |name: &str| sessions.iter().find(|session| session.name == name).map(|session| session.id);
+        let (next, previous) = (Direction::Next, Direction::Previous);
+        for (present, inside, direction, expected) in [
+            ("a", "", next, Some("c")),
+            ("c", "", next, Some("d")),
+            ("d", "", next, Some("a")),
+            ("a", "", previous, Some("d")),
+            ("c", "", previous, Some("a")),
+            ("b", "", next, Some("c")),
+            ("b", "", previous, Some("a")),
+            ("d", "a", next, Some("c")),
+            ("gone", "", next, Some("a")),
+            ("gone", "", previous, Some("d")),
+        ] {
+            let found = beside(&sessions, id(present), id(inside), direction).map(|session| session.name.as_str());
+            assert_eq!(found, expected, "{present} {direction:?}");
+        }
+        assert_eq!(beside(&[], None, None, next), None);
+        assert_eq!(beside(&sessions[..2], sessions.first().map(|one| one.id), None, next), None);
     }
 }

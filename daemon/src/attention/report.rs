@@ -178,7 +178,10 @@ mod tests {
         for (text, expected) in [
             ("state=idle:app=codex", Some(report("", State::Idle, codex, None))),
             ("state=working:app=codex:progress=40", Some(report("", State::Working, codex, None))),
-            ("state=blocked:kind=permission:msg=YXBwcm92ZSBCYXNo", Some(report("", State::Blocked(Kind::Permission), None, Some("approve Bash")))),
+            (
+                "state=blocked:kind=permission:msg=YXBwcm92ZSBCYXNo",
+                Some(report("", State::Blocked(Kind::Permission), None, Some("approve Bash"))),
+            ),
             ("state=blocked:kind=question", Some(report("", State::Blocked(Kind::Question), None, None))),
             ("state=blocked:kind=odd", Some(report("", State::Blocked(Kind::Unsaid), None, None))),
             ("state=done:id=a/b.1", Some(report("a/b.1", State::Done, None, None))),

@@ -58,7 +58,7 @@ pub async fn attach(context: &Context, caller: &Arc<Caller>, id: u64, attach: At
             terminal.keys
         });
         // a program that ends at this very moment is told like one that ended before
-        if let Ok((client, _)) = handle.attach(Arc::clone(&caller.outbox), window, joins, attach.prefix).await {
+        if let Ok((client, _)) = handle.attach(Arc::clone(&caller.outbox), window, joins, caller.room(), attach.prefix).await {
             caller.attach(handle, client);
             // only now: keys typed before have waited in the terminal, and have somewhere to go
             if let Some(keys) = reader {
@@ -102,6 +102,8 @@ const LAST_KEYS: std::time::Duration = std::time::Duration::from_secs(1);
 async fn read_keys(caller: Arc<Caller>, keys: Source, prefix: Prefix) {
     let mut prefixed = PrefixKeys::new(prefix);
     let mut bytes = [0; 1024];
+    // typed at the session that was here before, but for this one
+    let mut behind = caller.take_typed_behind();
     let mut ahead: Vec<u8> = Vec::new();
     loop {
         let sending = std::mem::take(&mut ahead);
@@ -109,42 +111,51 @@ async fn read_keys(caller: Arc<Caller>, keys: Source, prefix: Prefix) {
         let input = caller.input(sending);
         tokio::pin!(input);
         loop {
-            let count = tokio::select! {
-                () = &mut input, if is_sending => break,
-                count = keys.read(&mut bytes), if ahead.len() < MAX_AHEAD => count,
+            let count = if behind.is_empty() {
+                tokio::select! {
+                    () = &mut input, if is_sending => break,
+                    count = keys.read(&mut bytes), if ahead.len() < MAX_AHEAD => count,
+                }
+            } else {
+                // a part of one read, so it fits
+                let typed = std::mem::take(&mut behind);
+                bytes[..typed.len()].copy_from_slice(&typed);
+                Ok(typed.len())
             };
             let Ok(count @ 1..) = count else { return };
             for action in prefixed.feed(&bytes[..count]) {
-                match action {
-                    Action::Send(bytes) => ahead.extend_from_slice(&bytes),
-                    // what was typed before is still for the program
-                    Action::Detach | Action::History if is_sending || !ahead.is_empty() => {
-                        let last = async {
-                            if is_sending {
-                                (&mut input).await;
-                            }
-                            caller.input(std::mem::take(&mut ahead)).await;
-                        };
-                        let _ = tokio::time::timeout(LAST_KEYS, last).await;
-                        let why = if matches!(action, Action::Detach) { Detached::ByKey } else { Detached::History };
-                        caller.outbox.line(&Push::Detached { why, alternate: None });
-                        return;
-                    }
-                    Action::Detach => {
-                        caller.outbox.line(&Push::Detached { why: Detached::ByKey, alternate: None });
-                        return;
-                    }
-                    Action::History => {
-                        caller.outbox.line(&Push::Detached { why: Detached::History, alternate: None });
-                        return;
+                let why = match action {
+                    Action::Send(bytes) => {
+                        ahead.extend_from_slice(&bytes);
+                        continue;
                     }
                     Action::Help => {
                         let _ = key_help(&caller).await;
+                        continue;
                     }
                     Action::TakeControl => {
                         let _ = take_control(&caller).await;
+                        continue;
                     }
+                    Action::Detach => Detached::ByKey,
+                    Action::History => Detached::History,
+                    Action::Switch { direction, behind } => {
+                        caller.type_behind(behind);
+                        Detached::Switch { direction }
+                    }
+                };
+                if is_sending || !ahead.is_empty() {
+                    // what was typed before is still for the program
+                    let last = async {
+                        if is_sending {
+                            (&mut input).await;
+                        }
+                        caller.input(std::mem::take(&mut ahead)).await;
+                    };
+                    let _ = tokio::time::timeout(LAST_KEYS, last).await;
                 }
+                caller.outbox.line(&Push::Detached { why, alternate: None });
+                return;
             }
             if !is_sending && !ahead.is_empty() {
                 break;

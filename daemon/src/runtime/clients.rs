@@ -9,7 +9,7 @@ use shared::message::{Detached, Push};
 use shared::screen::{Passthrough, Size, View};
 use tokio::time::Instant;
 
-use super::{ClientId, FRAME, Interpreter, JOIN_PATIENCE, Joins, MAX_BACKLOG, Runtime};
+use super::{ClientId, FRAME, Interpreter, JOIN_PATIENCE, Joins, MAX_BACKLOG, Room, Runtime};
 use crate::attachment::Outbox;
 use crate::context::Stop;
 use crate::store::Fact;
@@ -19,6 +19,9 @@ const NEUTRAL: &[u8] = b"\x18\x1b[0m\x1b[?6l\x1b[4l\x1b[r\x1b(B\x0f\x1b[?7h\x1b[
 
 /// Before pictures are drawn over a stream of bytes: only what would disturb drawing.
 const STEADY: &[u8] = b"\x18\x1b[0m\x1b[?6l\x1b[4l\x1b(B\x0f\x1b[?7h";
+
+/// Where another session was shown: nothing of it is left, neither its modes nor its title, and nothing goes into the scrollback.
+const INSTEAD: &[u8] = b"\x18\x1b[?2026l\x1b[?1049l\x1b[r\x1b[!p\x1b[0m\x1b(B\x0f\x1b[?7h\x1b[?25h\x1b[?1l\x1b>\x1b[?9l\x1b[?1000l\x1b[?1002l\x1b[?1003l\x1b[?1004l\x1b[?1005l\x1b[?1006l\x1b[?1015l\x1b[?1016l\x1b[?2004l\x1b[?2031l\x1b[?2048l\x1b[<99u\x1b[>4m\x1b[0 q\x1b[23;0t\x1b[22;0t\x1b[H\x1b[2J";
 
 /// What is on a client's terminal moves up into its own scrollback; the session starts on a clean screen. The first
 /// part is for a terminal that an earlier daemon left in the middle of something; the title is kept for later.
@@ -41,8 +44,8 @@ pub(super) struct Client {
     filter: Passthrough,
     /// The client's terminal is in its alternate screen.
     in_alternate: bool,
-    /// What the user had on the screen before is still there.
-    needs_room: bool,
+    /// What was on its terminal before.
+    room: Room,
     /// Something has changed since this client's last picture.
     is_behind: bool,
     /// What it is attached to is an interpreter: pictures only.
@@ -60,8 +63,10 @@ impl Client {
     /// What was queued is of no use any more: a whole screen follows.
     fn start_over(&mut self) {
         self.outbox.skip_output();
-        if std::mem::take(&mut self.needs_room) {
-            self.outbox.output(&make_room(self.window));
+        match std::mem::replace(&mut self.room, Room::Made) {
+            Room::OfUser => self.outbox.output(&make_room(self.window)),
+            Room::OfSession => self.outbox.output(INSTEAD),
+            Room::Made => {}
         }
     }
 
@@ -82,9 +87,9 @@ impl Client {
         let prefix = self.prefix.label();
         if self.shows_help {
             let text = if has_control {
-                format!(" {name}   after {prefix}:  d detach   [ look back   {prefix} send it   ? hide this")
+                format!(" {name}   after {prefix}:  d detach   n/p other session   [ look back   {prefix} send it   ? hide this")
             } else {
-                format!(" {name}   after {prefix}:  d leave   [ look back   t take control   ? hide this")
+                format!(" {name}   after {prefix}:  d leave   n/p other session   [ look back   t take control   ? hide this")
             };
             return Some(text);
         }
@@ -128,7 +133,7 @@ impl Runtime {
         });
     }
 
-    pub(super) async fn attach(&mut self, outbox: Arc<Outbox>, window: Size, joins: Joins, prefix: Prefix) -> (ClientId, bool) {
+    pub(super) async fn attach(&mut self, outbox: Arc<Outbox>, window: Size, joins: Joins, room: Room, prefix: Prefix) -> (ClientId, bool) {
         let read_only = joins == Joins::ReadOnly;
         let id = self.next_client;
         self.next_client += 1;
@@ -143,7 +148,7 @@ impl Runtime {
             shows_help: false,
             filter: Passthrough::default(),
             in_alternate: false,
-            needs_room: true,
+            room,
             is_behind: true,
             is_transcript: self.interpreter.is_some(),
         });

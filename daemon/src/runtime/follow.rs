@@ -434,8 +434,8 @@ impl Runtime {
 
     async fn obey(&mut self, ask: Ask) {
         match ask {
-            Ask::Attach { outbox, window, joins, prefix, answer } => {
-                let joined = self.attach(outbox, window, joins, prefix).await;
+            Ask::Attach { outbox, window, joins, room, prefix, answer } => {
+                let joined = self.attach(outbox, window, joins, room, prefix).await;
                 let _ = answer.send(joined);
             }
             Ask::Detach(id, answer) => {

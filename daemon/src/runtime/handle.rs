@@ -12,7 +12,7 @@ use shared::message::{Failure, ScreenShot};
 use shared::screen::{Keyframe, Size};
 use tokio::sync::{mpsc, oneshot, watch};
 
-use super::{Ask, Calling, ClientId, Ended, Joins, Typist};
+use super::{Ask, Calling, ClientId, Ended, Joins, Room, Typist};
 use crate::attachment::Outbox;
 use crate::attention::{Evidence, Watched};
 use crate::clock::{Clock, Steady};
@@ -266,8 +266,15 @@ impl RuntimeHandle {
     }
 
     /// Joins a client; gives its number and whether it has control.
-    pub async fn attach(&self, outbox: Arc<Outbox>, window: Size, joins: Joins, prefix: Prefix) -> Result<(ClientId, bool), Failure> {
-        self.ask(|answer| Ask::Attach { outbox, window, joins, prefix, answer }).await
+    pub async fn attach(
+        &self,
+        outbox: Arc<Outbox>,
+        window: Size,
+        joins: Joins,
+        room: Room,
+        prefix: Prefix,
+    ) -> Result<(ClientId, bool), Failure> {
+        self.ask(|answer| Ask::Attach { outbox, window, joins, room, prefix, answer }).await
     }
 
     /// Gives whether the client's terminal was in its alternate screen, if it was attached.

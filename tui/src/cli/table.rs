@@ -1,5 +1,6 @@
 //! Tables and times for people: columns that fit the width, colours that mean something. Pure.
 
+use shared::attention::Attention;
 use shared::session::{Session, Status};
 use shared::text::{columns, pad, shell_words, visible};
 
@@ -56,6 +57,24 @@ fn colour(status: Status) -> &'static str {
     }
 }
 
+/// Who needs somebody, for people who do not see colours; nothing for the others.
+pub fn attention_mark(session: &Session) -> Option<char> {
+    match session.needs.as_ref()?.state {
+        Attention::WaitingApproval | Attention::WaitingAnswer => Some('?'),
+        Attention::Stuck => Some('!'),
+        Attention::DoneUnseen => Some('*'),
+        Attention::Working | Attention::Idle | Attention::Unknown => None,
+    }
+}
+
+fn attention_colour(mark: &str) -> &'static str {
+    match mark {
+        "?" => "1;33",
+        "!" => "1;31",
+        _ => "1;36",
+    }
+}
+
 /// The status with its reason: `failed: exit code 3`.
 pub fn status_words(session: &Session) -> String {
     if let Some(place) = session.queue_place {
@@ -102,11 +121,12 @@ pub struct Look<'a> {
 const NARROW: usize = 70;
 
 pub fn sessions(sessions: &[Session], look: &Look<'_>) -> String {
-    let rows: Vec<[String; 6]> = sessions
+    let rows: Vec<[String; 7]> = sessions
         .iter()
         .map(|session| {
             let clients = if session.clients > 0 { format!("{} attached", session.clients) } else { String::new() };
             [
+                attention_mark(session).map(String::from).unwrap_or_default(),
                 visible(&session.name),
                 format!("{} {}", mark(session.status), status_words(session)),
                 ago(session.last_activity_at, look.now),
@@ -116,24 +136,24 @@ pub fn sessions(sessions: &[Session], look: &Look<'_>) -> String {
             ]
         })
         .collect();
-    let titles = ["NAME", "STATUS", "IDLE", "TASK OR COMMAND", "WORKSPACE", ""];
+    let titles = ["", "NAME", "STATUS", "IDLE", "TASK OR COMMAND", "WORKSPACE", ""];
     let natural = |column: usize| rows.iter().map(|row| columns(&row[column])).chain([columns(titles[column])]).max().unwrap_or(0);
-    let mut widths: [usize; 6] = std::array::from_fn(natural);
+    let mut widths: [usize; 7] = std::array::from_fn(natural);
     // each may have its share of the width; the two that can be cut without harm share what is left
-    widths[0] = widths[0].min((look.width / 4).clamp(8, 28));
-    widths[1] = widths[1].min((look.width * 3 / 10).clamp(10, 30));
+    widths[1] = widths[1].min((look.width / 4).clamp(8, 28));
+    widths[2] = widths[2].min((look.width * 3 / 10).clamp(10, 30));
     if look.width < NARROW {
-        widths[4] = 0;
         widths[5] = 0;
+        widths[6] = 0;
     }
     let gaps = 2 * (widths.iter().filter(|width| **width > 0).count() - 1);
-    let left = look.width.saturating_sub(widths[0] + widths[1] + widths[2] + widths[5] + gaps).max(8);
-    if widths[3] + widths[4] > left {
+    let left = look.width.saturating_sub(widths[0] + widths[1] + widths[2] + widths[3] + widths[6] + gaps).max(8);
+    if widths[4] + widths[5] > left {
         // a task says more than a folder
-        widths[4] = widths[4].min((left / 3).max(left.saturating_sub(widths[3])));
-        widths[3] = left - widths[4];
+        widths[5] = widths[5].min((left / 3).max(left.saturating_sub(widths[4])));
+        widths[4] = left - widths[5];
     }
-    let shown: Vec<usize> = (0..6).filter(|column| widths[*column] > 0).collect();
+    let shown: Vec<usize> = (0..7).filter(|column| widths[*column] > 0).collect();
     let mut out = String::new();
     let heading: Vec<String> = shown.iter().map(|&c| pad(titles[c], widths[c])).collect();
     push_line(&mut out, &heading.join("  "), look.colours.then_some("1"));
@@ -142,7 +162,12 @@ pub fn sessions(sessions: &[Session], look: &Look<'_>) -> String {
             .iter()
             .map(|&c| {
                 let text = pad(&row[c], widths[c]);
-                if look.colours && c == 1 { format!("\x1b[{}m{text}\x1b[0m", colour(session.status)) } else { text }
+                let sgr = match c {
+                    0 if !row[0].is_empty() => attention_colour(&row[0]),
+                    2 => colour(session.status),
+                    _ => return text,
+                };
+                if look.colours { format!("\x1b[{sgr}m{text}\x1b[0m") } else { text }
             })
             .collect();
         push_line(&mut out, &cells.join("  "), None);
@@ -164,6 +189,7 @@ pub fn field(label: &str, value: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use shared::attention::Needs;
 
     #[test]
     fn times_are_short() {
@@ -187,6 +213,28 @@ mod tests {
             }
             assert!(text.contains("Fix "), "{width}: {text}");
         }
+    }
+
+    #[test]
+    fn who_needs_somebody_is_marked() {
+        let list = |states: &[Option<Attention>]| {
+            let sessions: Vec<Session> = states
+                .iter()
+                .map(|state| {
+                    let mut session = crate::app::tests::session("a", Status::Active);
+                    session.needs = state.map(|state| Needs { state, since: jiff::Timestamp::UNIX_EPOCH, why: String::new() });
+                    session
+                })
+                .collect();
+            let text = super::sessions(&sessions, &Look { width: 80, colours: false, home: None, now: jiff::Timestamp::UNIX_EPOCH });
+            text.lines().map(|line| line.chars().take(4).collect::<String>()).collect::<Vec<_>>()
+        };
+        let waits = Some(Attention::WaitingAnswer);
+        assert_eq!(
+            list(&[waits, Some(Attention::Stuck), Some(Attention::DoneUnseen), Some(Attention::Working), None]),
+            ["   N", "?  a", "!  a", "*  a", "   a", "   a"]
+        );
+        assert_eq!(list(&[Some(Attention::Idle), None])[0], "NAME", "no column for nothing");
     }
 
     #[test]
