@@ -207,6 +207,13 @@ impl From<KeyEvent> for Key {
     }
 }
 
+#[cfg(test)]
+impl From<Key> for KeyEvent {
+    fn from(key: Key) -> Self {
+        Self::new(key.code, key.modifiers)
+    }
+}
+
 fn named(name: &str) -> Option<KeyCode> {
     if let Some(number) = name.strip_prefix('f').and_then(|rest| rest.parse::<u8>().ok()) {
         return (1..=12).contains(&number).then_some(KeyCode::F(number));
@@ -349,8 +356,7 @@ mod tests {
     use super::*;
 
     fn press(text: &str) -> KeyEvent {
-        let key = Key::parse(text).expect(text);
-        KeyEvent::new(key.code, key.modifiers)
+        Key::parse(text).expect(text).into()
     }
 
     #[test]

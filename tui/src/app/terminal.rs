@@ -22,10 +22,14 @@ impl App {
     pub(super) fn open_pane(&mut self, focus: Focus) -> Vec<Effect> {
         let Some(session) = self.list.current() else { return Vec::new() };
         if session.status.has_ended() {
-            let sentence = format!("{} has ended: r plays what it recorded", shared::text::visible(&session.name));
+            let (id, sentence) = (session.id, format!("{} has ended: r plays what it recorded", shared::text::visible(&session.name)));
             if self.pane.is_none() {
                 self.say(sentence);
                 return Vec::new();
+            }
+            // its last screen is shown, but there is nobody to type to
+            if focus == Focus::Pane {
+                return self.play(id);
             }
         }
         let (id, name) = (session.id, session.name.clone());
@@ -80,12 +84,7 @@ impl App {
         if self.pane.is_none() || self.pane.as_ref().map(|pane| pane.session) == self.list.cursor {
             return Vec::new();
         }
-        match self.list.current() {
-            Some(session) if !session.status.has_ended() => self.open_pane(Focus::List),
-            // of one that has ended the last screen is shown
-            Some(_) => self.open_pane(Focus::List),
-            None => self.close_pane(),
-        }
+        if self.list.cursor.is_some() { self.open_pane(Focus::List) } else { self.close_pane() }
     }
 
     pub(super) fn resize_pane(&mut self) -> Vec<Effect> {

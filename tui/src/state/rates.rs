@@ -84,7 +84,8 @@ fn slot_of(now: Duration) -> u64 {
 impl Rate {
     /// The curve, oldest first: 0 is nothing, 8 is a lot. A line typed is seen, a flood does not hide it.
     pub fn curve(&self, now: Duration, bars: usize) -> Vec<u8> {
-        let newest = slot_of(now);
+        // the slot that is under way would flicker
+        let Some(newest) = slot_of(now).checked_sub(1) else { return vec![0; bars] };
         (0..bars as u64)
             .rev()
             .map(|back| {
@@ -125,7 +126,7 @@ mod tests {
         assert!(rates.take(pulse(id, 501, 1000), at(2)));
         assert!(rates.take(pulse(id, 100_000, 3000), at(6)));
         let rate = rates.get(id).expect("is there");
-        assert_eq!(rate.curve(at(7), 4), [0, 1, 0, 8]);
+        assert_eq!(rate.curve(at(9), 4), [0, 1, 0, 8]);
         assert_eq!(rate.cpu, Some(50.0));
         assert_eq!(rate.curve(at(60), 4), [0, 0, 0, 0]);
         assert!(rate.moves_until().is_some_and(|until| until > at(7) && until < at(60)));

@@ -57,6 +57,9 @@ impl Column {
     }
 }
 
+/// Fewer columns of what runs say nothing.
+const MIN_WHAT: usize = 9;
+
 /// Columns and their widths for a width: what matters most stays longest.
 fn plan(app: &App, width: usize) -> Vec<(Column, usize)> {
     let shown = || app.list.rows.iter().skip(app.list.top).take(usize::from(app.area.height));
@@ -70,8 +73,8 @@ fn plan(app: &App, width: usize) -> Vec<(Column, usize)> {
     let name = widest(|session| visible(&session.name), 6, (width / 4).clamp(10, 26));
     let status = widest(status_words, 6, (width / 4).clamp(8, 24));
     let has_budget = app.list.all.iter().any(|session| session.iterations > 0 || session.task.is_some());
-    let mut plan = vec![(Column::Mark, 4), (Column::Name, name), (Column::Status, status)];
-    let mut left = width.saturating_sub(4 + name + status + 2);
+    let mut plan = vec![(Column::Mark, 3), (Column::Name, name), (Column::Status, status)];
+    let mut left = width.saturating_sub(3 + name + status + 3);
     // what runs wants at least so much before anything else is shown
     let mut take = |column: Column, wanted: usize, keeps: usize, plan: &mut Vec<(Column, usize)>| {
         if left > wanted + keeps {
@@ -88,7 +91,7 @@ fn plan(app: &App, width: usize) -> Vec<(Column, usize)> {
     take(Column::Memory, 5, 18, &mut plan);
     let workspace = widest(|session| session.workspace.clone(), 9, 30);
     take(Column::Workspace, workspace.min(width / 5), 24, &mut plan);
-    if left > 3 {
+    if left >= MIN_WHAT {
         plan.push((Column::What, left - 1));
     }
     let order =
@@ -147,7 +150,6 @@ fn draw_row(app: &App, session: &Session, plan: &[(Column, usize)], frame: &mut 
         Span::styled(if is_cursor { "▸" } else if is_selected { "+" } else { " " }, theme.focus),
         Span::styled(needs.map_or(" ", attention_mark), needs.map_or(theme.dim, |state| theme.attention(state))),
         Span::styled(mark(session.status).to_string(), theme.status(session.status)),
-        Span::raw(" "),
     ];
     let spans: Vec<Span<'_>> = lead.into_iter().chain(spans.into_iter().skip(1)).collect();
     frame.render_widget(Paragraph::new(Line::from(spans)), place);
