@@ -7,7 +7,7 @@ mod mouse;
 mod overlay;
 mod terminal;
 #[cfg(test)]
-mod tests;
+pub mod tests;
 mod time;
 mod watch;
 

@@ -234,7 +234,8 @@ fn an_idle_dashboard_has_next_to_nothing_to_do() {
     let mut wakes = 0;
     while app.now < until {
         let next = [app.next_deadline(), answers.iter().map(|(at, _)| *at).min()].into_iter().flatten().min().expect("something is always due");
-        let mut effects = pass(&mut app, next.saturating_sub(app.now).max(Duration::from_millis(1)));
+        let by = next.saturating_sub(app.now).max(Duration::from_millis(1));
+        let mut effects = pass(&mut app, by);
         wakes += 1;
         let now = app.now;
         let (due, later): (Vec<_>, Vec<_>) = answers.into_iter().partition(|(at, _)| *at <= now);

@@ -221,7 +221,7 @@ mod tests {
             let sessions: Vec<Session> = states
                 .iter()
                 .map(|state| {
-                    let mut session = crate::app::tests::session("a", Status::Active);
+                    let mut session = crate::state::tests::session("a", Status::Active);
                     session.needs = state.map(|state| Needs { state, since: jiff::Timestamp::UNIX_EPOCH, why: String::new() });
                     session
                 })

@@ -536,11 +536,11 @@ mod tests {
 
     #[test]
     fn what_is_meant_is_what_is_selected() {
-        let mut list = list(vec![session("a", Status::Active), session("b", Status::Active), session("c", Status::Active)]);
+        let mut list = list(vec![session("a", Status::Active), session("queen", Status::Active), session("c", Status::Active)]);
         assert_eq!(list.meant().len(), 1);
         list.toggle_all();
         assert_eq!(list.meant().len(), 3);
-        list.filter = "b".into();
+        list.filter = "queen".into();
         list.arrange();
         assert_eq!(list.meant().len(), 1, "what cannot be seen is not meant");
         list.toggle_all();

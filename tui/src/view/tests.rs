@@ -1,0 +1,323 @@
+//! Views as snapshots, at the sizes people have.
+
+use std::time::Duration;
+
+use ratatui::Terminal;
+use ratatui::backend::TestBackend;
+use shared::attention::Attention;
+use shared::event::Author;
+use shared::exec::{HistoryEntry, Language, Stage, Verb};
+use shared::id::{ExecId, RuntimeId, SessionId, ThreadId};
+use shared::live::{Calendar, Day, Pulse, Sight};
+use shared::message::Attached;
+use shared::screen::{Screen, Size};
+use shared::search::{Hit, Kind, SearchSummary};
+use shared::session::{Session, Status};
+use shared::stats::{Disk, DiskUse, SessionDisk, Stats};
+
+use super::draw;
+use crate::app::App;
+use crate::app::tests::{app, press};
+use crate::event::{Asked, Effect, Event, PaneNews, PaneOrder, Reply};
+use crate::state::tests::{needing, session};
+
+const SIZES: [(u16, u16); 3] = [(80, 24), (40, 15), (160, 50)];
+
+fn drawn(app: &App) -> String {
+    let (width, height) = (app.area.width, app.area.height);
+    let mut terminal = Terminal::new(TestBackend::new(width, height)).expect("a backend");
+    terminal.draw(|frame| draw(app, frame)).expect("draws");
+    let buffer = terminal.backend().buffer().clone();
+    let row = |y| {
+        let mut text = String::new();
+        let mut skip = 0;
+        for x in 0..width {
+            if skip > 0 {
+                skip -= 1;
+                continue;
+            }
+            let symbol = buffer[(x, y)].symbol();
+            skip = shared::text::columns(symbol).saturating_sub(1);
+            text.push_str(symbol);
+        }
+        text.trim_end().to_owned()
+    };
+    (0..height).map(row).collect::<Vec<_>>().join("\n")
+}
+
+/// Ids are made anew each time: their digits are no part of a picture.
+fn without_ids(text: &str) -> String {
+    let is_id = |word: &str| word.len() == 36 && word.matches('-').count() == 4;
+    text.lines()
+        .map(|line| line.split(' ').map(|word| if is_id(word) { "00000000-0000-7000-8000-000000000000" } else { word }).collect::<Vec<_>>().join(" "))
+        .collect::<Vec<_>>()
+        .join("\n")
+}
+
+fn snapshot(name: &str, mut make: impl FnMut(u16, u16) -> App) {
+    for (width, height) in SIZES {
+        let text = without_ids(&drawn(&make(width, height)));
+        for line in text.lines() {
+            assert!(shared::text::columns(line) <= usize::from(width), "{name} at {width}: {line}");
+        }
+        insta::assert_snapshot!(format!("{name}_{width}x{height}"), text);
+    }
+}
+
+fn sessions() -> Vec<Session> {
+    let mut api = session("api", Status::Active);
+    api.command = vec!["npm".into(), "run".into(), "dev".into()];
+    api.workspace = "/home/me/src/api".into();
+    let mut agent = needing("agent-login", Attention::WaitingApproval);
+    agent.task = Some("Fix the login of users whose cache is cold".into());
+    agent.iterations = 47;
+    agent.mode = Some("developer".into());
+    let mut wide = session("größe-世界", Status::Paused);
+    wide.status_reason = Some("the office closes".into());
+    let mut evil = session("evil\x1b[31m", Status::Failed);
+    evil.status_reason = Some("exit code 3".into());
+    evil.ended_at = Some(jiff::Timestamp::UNIX_EPOCH);
+    let done = needing("docs", Attention::DoneUnseen);
+    vec![api, agent, wide, evil, done]
+}
+
+fn sight(text: &str) -> Sight {
+    use base64::Engine;
+    let mut screen = Screen::new(Size { cols: 60, rows: 12 });
+    screen.feed(text.as_bytes(), &mut Vec::new());
+    Sight { at: 9, keyframe: Some(base64::engine::general_purpose::STANDARD.encode(screen.keyframe().to_bytes())), is_live: true }
+}
+
+/// With screens and pulses of all that are looked at.
+fn alive(width: u16, height: u16) -> App {
+    let mut app = app(width, height, sessions());
+    let ids: Vec<SessionId> = app.list.all.iter().map(|session| session.id).collect();
+    let pulse = |n: u64, session: SessionId, output: u64| Pulse {
+        session,
+        output,
+        cpu_ms: Some(output / 10),
+        memory: Some(n * 40 << 20),
+        processes: Some(3),
+        foreground: Some("node server.js".into()),
+        title: None,
+    };
+    for at in 0..4u64 {
+        let pulses = ids.iter().enumerate().map(|(n, id)| pulse(n as u64, *id, at * at * 700 * n as u64)).collect();
+        app.update(Event::Answer(Asked::Pulse(1), Box::new(Reply::Pulses(pulses))));
+        let later = app.at + jiff::SignedDuration::from_secs(2);
+        app.update(Event::Time { now: app.now + Duration::from_secs(2), at: later });
+    }
+    for id in ids {
+        let text = "\x1b[32m➜\x1b[0m listening on \x1b[1m:8080\x1b[0m\r\n10:00:01 GET /login 200\r\n世界 ünïcode\r\n$ ";
+        app.update(Event::Answer(Asked::Look(id), Box::new(Reply::Sight(sight(text)))));
+    }
+    app
+}
+
+#[test]
+fn the_first_run_teaches() {
+    snapshot("empty", |width, height| app(width, height, Vec::new()));
+}
+
+#[test]
+fn sessions_with_a_live_preview() {
+    snapshot("sessions", alive);
+}
+
+#[test]
+fn grouped_selected_and_filtered() {
+    snapshot("grouped", |width, height| {
+        let mut app = alive(width, height);
+        press(&mut app, "B space space / a");
+        app
+    });
+}
+
+#[test]
+fn tiles() {
+    snapshot("grid", |width, height| {
+        let mut app = alive(width, height);
+        press(&mut app, "t");
+        alive_tiles(&mut app);
+        app
+    });
+}
+
+fn alive_tiles(app: &mut App) {
+    let ids: Vec<SessionId> = app.list.all.iter().map(|session| session.id).collect();
+    for id in ids {
+        app.update(Event::Answer(Asked::Look(id), Box::new(Reply::Sight(sight("tile\r\n$ ")))));
+    }
+}
+
+#[test]
+fn a_terminal_beside_the_list() {
+    snapshot("split", |width, height| {
+        let mut app = alive(width, height);
+        press(&mut app, "/ a p i enter");
+        let opened = press(&mut app, "tab");
+        let turn = opened.iter().find_map(|effect| match effect {
+            Effect::Pane(PaneOrder::Open { turn, .. }) => Some(*turn),
+            _ => None,
+        });
+        let turn = turn.unwrap_or_else(|| panic!("{opened:?}"));
+        let attached = Attached { session: SessionId::new(), name: "api".into(), control: true, direct: false, ended: None };
+        app.update(Event::Pane(turn, PaneNews::Attached(Box::new(attached))));
+        app.update(Event::Pane(turn, PaneNews::Output(b"$ vim\r\n\x1b[7m-- INSERT --\x1b[0m".to_vec())));
+        app
+    });
+}
+
+#[test]
+fn overlays() {
+    for (name, keys) in [("help", "?"), ("new", "n"), ("palette", ": k i l"), ("confirm", "x"), ("prompt", "j j s h i")] {
+        snapshot(name, |width, height| {
+            let mut app = alive(width, height);
+            press(&mut app, keys);
+            app
+        });
+    }
+}
+
+#[test]
+fn detail_pages() {
+    for (name, keys) in [("detail_layers", "i"), ("detail_events", "i tab"), ("detail_commands", "i tab tab"), ("detail_context", "i tab tab tab")] {
+        snapshot(name, |width, height| {
+            let mut list = sessions();
+            list[1].context = serde_json::json!({"next": {"step": "write the missing test", "files": ["a.rs", "b.rs"]}, "tries": 3});
+            list[1].runtime = Some(RuntimeId::new());
+            let id = list[1].id;
+            let mut app = app(width, height, list);
+            press(&mut app, keys);
+            let event = |seq: i64, kind: &str| shared::event::Event {
+                seq,
+                n: 1,
+                session: id,
+                thread: ThreadId::new(),
+                name: "agent-login".into(),
+                at: jiff::Timestamp::UNIX_EPOCH,
+                author: Author::Agent,
+                kind: kind.into(),
+                data: serde_json::json!({"phase": "analysis", "evil": "\x1b]0;x\x07"}),
+            };
+            let events = vec![event(3, "error"), event(2, "iteration"), event(1, "start")];
+            app.update(Event::Answer(Asked::Events(id), Box::new(Reply::Events(events))));
+            let call = HistoryEntry {
+                exec_id: ExecId::new(),
+                command: "pytest -q\nand more".into(),
+                verb: Verb::Exec,
+                language: Language::Bash,
+                stage: Stage::Finished,
+                exit_code: Some(1),
+                duration: Some(1234.0),
+                started_at: jiff::Timestamp::UNIX_EPOCH,
+                author: Author::Agent,
+                session: id,
+            };
+            app.update(Event::Answer(Asked::Calls(id), Box::new(Reply::Calls(vec![call]))));
+            app
+        });
+    }
+}
+
+#[test]
+fn searching() {
+    snapshot("search", |width, height| {
+        let mut app = app(width, height, sessions());
+        press(&mut app, "ctrl-s");
+        press(&mut app, "r e f u s e d");
+        let later = app.at + jiff::SignedDuration::from_secs(1);
+        let begun = app.update(Event::Time { now: app.now + Duration::from_secs(1), at: later });
+        assert!(begun.iter().any(|effect| matches!(effect, Effect::Search(1, _))), "{begun:?}");
+        for n in 0..30 {
+            let line = format!("{} connect ECONNREFUSED: connection refused by 10.0.0.{n}\x1b[31m", "very long ".repeat(n % 7));
+            let start = line.find("refused").unwrap_or(0);
+            let hit = Hit {
+                session: SessionId::new(),
+                name: "api".into(),
+                thread: ThreadId::new(),
+                kind: Kind::Output,
+                part: None,
+                at: jiff::Timestamp::UNIX_EPOCH,
+                runtime: None,
+                offset: None,
+                exec: None,
+                language: None,
+                exit_code: None,
+                author: None,
+                line,
+                ranges: vec![(start, start + 7)],
+                before: vec![],
+                after: vec![],
+                times: 1 + n as u64 % 3,
+            };
+            app.update(Event::Hit(1, Box::new(hit)));
+        }
+        let summary = SearchSummary { hits: 30, sessions: 1, searched_bytes: 5_000_000, took_ms: 12.0, ..SearchSummary::default() };
+        app.update(Event::Found(1, Ok(summary)));
+        press(&mut app, "enter down");
+        app
+    });
+}
+
+#[test]
+fn statistics() {
+    snapshot("statistics", |width, height| {
+        let mut app = app(width, height, sessions());
+        press(&mut app, "T");
+        let stats = Stats {
+            total: 120,
+            by_status: [("active", 5), ("completed", 90), ("failed", 25)].map(|(status, count)| (status.to_owned(), count)).into(),
+            by_mode: [("developer", 70), ("review", 20)].map(|(mode, count)| (mode.to_owned(), count)).into(),
+            success_rate: Some(0.78),
+            average_iterations: Some(7.5),
+            average_duration_ms: Some(95_000.0),
+            p95_duration_ms: Some(600_000),
+            execs: 4321,
+            recorded_bytes: 3 << 30,
+            ..Stats::default()
+        };
+        app.update(Event::Answer(Asked::Stats, Box::new(Reply::Stats(stats))));
+        let day = |n: u64| Day {
+            date: format!("2026-11-{:02}", n + 1),
+            by_status: [("completed".to_owned(), n % 7), ("failed".to_owned(), n % 3)].into(),
+        };
+        let hours = (0..7).map(|day| (0..24).map(|hour| if (8..18).contains(&hour) && day < 5 { hour * (day + 1) } else { 0 }).collect()).collect();
+        let calendar = Calendar { days: (0..28).map(day).collect(), hours };
+        app.update(Event::Answer(Asked::Calendar, Box::new(Reply::Calendar(calendar))));
+        let of = |bytes| DiskUse { bytes, plain: bytes / 4, packed: bytes / 2, index: bytes / 4 };
+        let disk = |name: &str, bytes| SessionDisk { session: SessionId::new(), name: name.into(), status: Status::Active, disk: of(bytes) };
+        let disk = Disk { total: of(9 << 20), limit: Some(20 << 30), free: Some(50 << 30), sessions: vec![disk("api", 6 << 20), disk("docs", 3 << 20)], unknown: 0 };
+        app.update(Event::Answer(Asked::Disk, Box::new(Reply::Disk(disk))));
+        app
+    });
+}
+
+#[test]
+fn messages_and_banners() {
+    snapshot("messages", |width, height| {
+        let mut app = alive(width, height);
+        app.say("api is running");
+        app.fail("cannot pause: session docs is completed; nothing was changed, and this sentence is long enough to be wrapped in any window");
+        press(&mut app, "m");
+        app
+    });
+    snapshot("lost", |width, height| {
+        let mut app = alive(width, height);
+        app.update(Event::Lost);
+        app
+    });
+}
+
+#[test]
+fn any_size_is_drawn() {
+    for width in [1, 5, 19, 20, 33, 61, 109, 110, 300] {
+        for height in [1, 4, 5, 7, 17, 20, 80] {
+            for keys in ["?", "n", ":", "x", "t", "i", "T", "m", "ctrl-s", "tab", "B", "/ z z z", "/"] {
+                let mut app = alive(width, height);
+                press(&mut app, keys);
+                drawn(&app);
+            }
+        }
+    }
+}
