@@ -67,11 +67,11 @@ pub async fn seek(context: &Context, runtime: RuntimeId, seek: Seek) -> Result<M
     let wanted = Wanted::default();
     let replay = open(context, &recorded, &wanted);
     let until = replay.until;
-    let (at, keyframe) = work(context, move || replay.seek(seek)).await?;
+    let (at, keyframe, inside) = work(context, move || replay.seek(seek)).await?;
     let is_live = context.registry.runtime(runtime).is_some();
     let end = if is_live { until } else { at.offset };
     let keyframe = base64::engine::general_purpose::STANDARD.encode(keyframe.to_bytes());
-    Ok(Moment { at, keyframe, end, is_live })
+    Ok(Moment { at, inside, keyframe, end, is_live })
 }
 
 pub async fn records(
@@ -114,7 +114,10 @@ pub async fn scrolled(context: &Context, runtime: RuntimeId, until: Offset, most
 }
 
 /// Reading a recording is work: not for the thread that serves everybody, and not for all of the others at once.
-async fn work<T: Send + 'static>(context: &Context, read: impl FnOnce() -> std::io::Result<T> + Send + 'static) -> Result<T, Failure> {
+pub(super) async fn work<T: Send + 'static>(
+    context: &Context,
+    read: impl FnOnce() -> std::io::Result<T> + Send + 'static,
+) -> Result<T, Failure> {
     match context.replays.take(read).await {
         Some(Ok(value)) => Ok(value),
         Some(Err(error)) if error.kind() == std::io::ErrorKind::NotFound => {
@@ -125,12 +128,12 @@ async fn work<T: Send + 'static>(context: &Context, read: impl FnOnce() -> std::
     }
 }
 
-fn open(context: &Context, recorded: &Recorded, wanted: &Wanted) -> Replay {
+pub(super) fn open(context: &Context, recorded: &Recorded, wanted: &Wanted) -> Replay {
     let until = context.registry.runtime(recorded.runtime).map_or(Offset::MAX, |handle| handle.facts.end());
     Replay { dir: context.paths.recording(recorded.runtime), size: recorded.launch.size, until, gone: wanted.gone() }
 }
 
-async fn by_id(context: &Context, runtime: RuntimeId) -> Result<Recorded, Failure> {
+pub(super) async fn by_id(context: &Context, runtime: RuntimeId) -> Result<Recorded, Failure> {
     let found = context.store.recorded(runtime).await?;
     found.ok_or_else(|| Failure::new(Code::NotFound, "the session of this recording is gone"))
 }
