@@ -19,9 +19,8 @@ use crate::{connect, replay, tty};
 
 pub const HELP: &str = "\
 Searched are the output of programs and calls (as it was seen: without colours and other sequences, line by line), the code of
-calls, events, and the name, task, result and error of sessions. Sessions come one after the other, the most recently active
-first; the hits of each come newest first, as soon as they are found. A line that a program draws again and again is one hit, its
-latest (\u{d7}3: seen three times).
+calls, events, and the name, task, result and error of sessions. Hits of all sessions come newest first, as soon as nothing newer
+can come. A line that a program draws again and again is one hit, its latest (\u{d7}3: seen three times).
 
 --exit-code finds the code and output of calls that ended with it, and the output of programs that did; --author finds events,
 and the code and output of calls. The exit code is 0 if something was found, 1 if not, 2 if the pattern is wrong.
