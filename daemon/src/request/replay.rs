@@ -7,6 +7,7 @@ use shared::event::Event;
 use shared::id::{Offset, RuntimeId, SessionId};
 use shared::message::{Code, Failure, Line};
 use shared::replay::{Mark, MarkKind, Moment, Of, Outline, Position, Records, Seek};
+use shared::runtime::Keeps;
 
 use super::find;
 use crate::context::Context;
@@ -153,6 +154,10 @@ async fn which(context: &Context, of: Of) -> Result<Recorded, Failure> {
         }
     };
     match (chosen, of.language) {
+        (Some(recorded), _) if recorded.launch.keeps == Keeps::Nothing => {
+            let name = &session.name;
+            Err(Failure::new(Code::Status, format!("nothing of session {name} is recorded: it was started with --no-record")))
+        }
         (Some(recorded), _) => Ok(recorded),
         (None, Some(language)) => {
             Err(Failure::new(Code::Status, format!("session {} has had no {language} runtime: there is nothing to replay", session.name)))
