@@ -3,6 +3,7 @@
 
   tests/bench_search.py                     256 MB of each kind of output, a few minutes on 2 cores, 2 GB of disk while it runs
   tests/bench_search.py --mb 32             smaller
+  tests/bench_search.py --packed            of recordings that have been packed in the background
   SESSIONS_BIN=path tests/bench_search.py   another binary (default: target/release/sessions-tui)
 
 Needs `rg` (Debian and Ubuntu: apt install ripgrep); without it only our own numbers are shown.
@@ -68,10 +69,18 @@ def write(path, lines, megabytes):
             file.write(block)
 
 
-def recorded(root, name, path):
-    """The bytes of a recording, read by its description; gives how many."""
+def folder_of(root, name):
     runtime = json.loads(run(root, "show", name, "--json").stdout)["runtimes"][0]["id"].replace("-", "")
-    folder, count = os.path.join(root, "state", "recordings", runtime), 0
+    return os.path.join(root, "state", "recordings", runtime)
+
+
+def unpacked(root, name):
+    return any(file.endswith(".rec") for file in os.listdir(folder_of(root, name)))
+
+
+def recorded(root, name, path):
+    """The bytes of a recording that is not packed, read by its description; gives how many."""
+    folder, count = folder_of(root, name), 0
     with open(path, "wb") as out:
         for segment in sorted(file for file in os.listdir(folder) if file.endswith(".rec")):
             with open(os.path.join(folder, segment), "rb") as file:
@@ -99,6 +108,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--mb", type=int, default=256, help="megabytes of each kind")
     parser.add_argument("--rounds", type=int, default=5, help="searches of each row")
+    parser.add_argument("--packed", action="store_true", help="search packed recordings")
     parser.add_argument("--json", metavar="FILE", help="the numbers too")
     options = parser.parse_args()
     rg, found = shutil.which("rg"), {}
@@ -106,7 +116,7 @@ def main():
     try:
         os.makedirs(os.path.join(root, "config"))
         with open(os.path.join(root, "config", "config.toml"), "w") as config:
-            config.write(f"[recording]\nmax_mib = {options.mb * 2 + 64}\n")
+            config.write(f"[recording]\ncompress = {'true' if options.packed else 'false'}\nmax_mib = {options.mb * 2 + 64}\n")
         run(root, "new", "-d", "-n", "nothing", "--", "true")
         empty = os.path.join(root, "empty.txt")
         open(empty, "w").close()
@@ -118,8 +128,13 @@ def main():
             run(root, "new", "-d", "-n", kind, "--", "cat", source)
             while json.loads(run(root, "show", kind, "--json").stdout)["session"]["status"] == "active":
                 time.sleep(0.2)
-            os.remove(source)
-            size = recorded(root, kind, text)
+            if options.packed:
+                text, size = source, os.path.getsize(source)
+                while unpacked(root, kind):
+                    time.sleep(0.2)
+            else:
+                os.remove(source)
+                size = recorded(root, kind, text)
 
             def ours(name, arguments, pattern, hits):
                 done = run(root, "search", pattern, *arguments, "-s", name, "--kind", "output", "--json", check=False)

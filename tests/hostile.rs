@@ -192,6 +192,22 @@ fn promise_12_nor_when_it_is_searched_listed_exported_or_told() {
         assert_eq!(trespass(output.stderr.as_bytes()), None, "{args:?} on standard error");
         assert!(!output.stdout.contains('\x1b'), "{args:?}: no colours where nobody looks");
     }
+    // JSON says all of it, in characters that do nothing
+    for args in [
+        &["ls", "--all", "--json"][..],
+        &["show", "named", "--json"],
+        &["events", "named", "--json"],
+        &["context", "named", "--json"],
+        &["history", "-s", "named", "--json"],
+        &["search", "EVIL", "--json"],
+        &["screen", "hostile", "--json", "--scrollback", "100"],
+        &["stats", "--disk", "--json"],
+    ] {
+        let output = root.run(args);
+        assert_eq!(trespass(output.stdout.as_bytes()), None, "{args:?}");
+        assert!(!output.stdout.contains('\x1b'), "{args:?}");
+    }
+    assert_eq!(root.json(&["show", "named", "--json"])["session"]["task"], json!(short));
     // on a terminal there are colours, and still nothing else
     for args in [&["ls", "--all"][..], &["search", "needle", "-C", "2"], &["show", "named"], &["events", "named"], &["stats", "--disk"]] {
         let mut term = Term::open(&root, 100, 30, args);

@@ -97,6 +97,21 @@ fn a_session_without_recording_leaves_nothing_and_works() {
     assert!(runtime["recording"]["suspended"].as_str().expect("says so").contains("--no-record"), "{runtime}");
     let refusal = root.run(&["search", "canary-42-printed"]).refused(1);
     assert!(refusal.contains("not found"), "{refusal}");
+    let refusal = root.run(&["export", "off"]).refused(4);
+    assert!(refusal.contains("--no-record"), "{refusal}");
+    let mut term = Term::open(&root, 80, 24, &["replay", "off"]);
+    assert_eq!(term.wait_exit(), 4);
+    assert!(term.text().contains("--no-record"), "{}", term.text());
+    // looking back there is nothing to be seen, and no harm
+    let term = Term::open(&root, 80, 24, &["attach", "off"]);
+    term.wait_for_text("canary-42-printed");
+    term.send(b"\x02[");
+    // what is typed before the program is back is nobody's
+    wait_until("the program to be back", || {
+        term.send(b"echo still-$((40+2))\r");
+        term.text().contains("still-42")
+    });
+    drop(term);
     root.kill_daemon();
     root.run(&["send", "off", "--enter", "echo again-$((40+2))"]).ok();
     root.wait_screen("off", "again-42");
@@ -192,6 +207,11 @@ fn everything_recorded_is_for_this_user_alone() {
         if let Ok(meta) = std::fs::metadata(&path) {
             assert_eq!(meta.permissions().mode() & 0o777, 0o600, "{}", path.display());
         }
+    }
+    root.run(&["exec", "-s", "big", "true"]).ok();
+    for entry in std::fs::read_dir(root.join("state/drivers")).expect("drivers") {
+        let path = entry.expect("an entry").path();
+        assert_eq!(std::fs::metadata(&path).expect("there").permissions().mode() & 0o777, 0o600, "{}", path.display());
     }
     let file = root.work().join("big.cast");
     root.run(&["export", "big", "-o", file.to_str().expect("a path")]).ok();

@@ -275,6 +275,56 @@ fn looking_back_goes_through_time_where_the_whole_screen_is_drawn() {
     assert!(term.text().contains("ended"), "{}", term.text());
 }
 
+/// Editors write only what differs from what stood there: the second number is all that is written of its line.
+const CHANGED: &str = "printf '\\e[?1049h\\e[H\\e[2Jtext line 1300'; read; printf '\\e[1;11H2990'; read; printf '\\e[H\\e[2Jelsewhere'; read; \
+     printf '\\e[?1049l'; exec cat";
+
+#[test]
+fn words_that_were_seen_are_found_though_they_were_never_written_as_one() {
+    let root = Root::new();
+    root.start_script("one", CHANGED);
+    let term = Term::open(&root, 80, 24, &["attach", "one"]);
+    term.wait_for_text("text line 1300");
+    term.send(b"\r");
+    term.wait_for_text("text line 2990");
+    term.send(b"\r");
+    term.wait_for_text("elsewhere");
+    term.send(b"\x02[");
+    term.wait_for_text("↑ back in time");
+    term.send(b"/line 2990\r");
+    term.wait_for("the match", |screen| screen.row_text(0) == "text line 2990");
+    term.send(b"n");
+    term.wait_for_text("no \"line 2990\" before this");
+    term.send(b"/line 1300\r");
+    term.wait_for("what was written", |screen| screen.row_text(0) == "text line 1300");
+    term.send(b"q");
+    term.wait_for("the live screen", |screen| screen.row_text(0) == "elsewhere" && screen.row_text(23).is_empty());
+    // and when it has left the whole screen: none of it is in a line any more
+    term.send(b"\r");
+    root.run(&["send", "one", "--enter", "typed"]).ok();
+    term.wait_for_text("typed\ntyped");
+    term.send(b"\x02[");
+    term.wait_for_text("q back to the program");
+    term.send(b"/nowhere\r");
+    term.wait_for_text("no \"nowhere\" before this");
+    term.wait_for_text("typed\ntyped");
+    term.send(b"/line 2990\r");
+    term.wait_for("the match", |screen| screen.row_text(0) == "text line 2990");
+    term.send(b"q");
+    let player = Term::open(&root, 80, 24, &["replay", "one", "--at", "start"]);
+    player.wait_for_text("? keys");
+    player.send(b" g/line 2990\r");
+    player.wait_for("the match after", |screen| screen.row_text(0) == "text line 2990");
+    player.send(b"G/else\r");
+    player.wait_for_text("no \"else\" after this");
+    player.send(b"N");
+    player.wait_for("what was written", |screen| screen.row_text(0).starts_with("else"));
+    player.send(b"/2990\r");
+    player.wait_for_text("no \"2990\" after this");
+    player.send(b"N");
+    player.wait_for("the match before", |screen| screen.row_text(0) == "text line 2990");
+}
+
 #[test]
 fn a_program_that_ends_while_one_looks_back_is_told() {
     let root = Root::new();

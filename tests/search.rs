@@ -90,11 +90,11 @@ fn output_is_found_as_it_was_seen() {
     for hidden in ["hidden", "typo", "word over two colour", "[31m"] {
         assert_eq!(lines(&root, &["--kind", "output", hidden]), [""; 0], "{hidden}");
     }
-    // the frame that completes the match: played up to there, it is on the screen
+    // the end of its line, in the frame that completes the match: played up to there, it is on the screen
     let hit = &hits(&root, &["split word"])[0];
     let offset = hit["offset"].as_u64().expect("an offset") as usize;
     let bytes = std::fs::read(&recording::segments(&root.recording("parts"))[0]).expect("a segment");
-    assert!(bytes[..offset].ends_with(b"rd over two\r\ncolour \x1b[3"), "the end of its frame");
+    assert!(bytes[..offset].ends_with(b"rd over two"), "the end of its line");
     assert_eq!(hit["runtime"], root.runtime("parts")["id"]);
 }
 
@@ -223,13 +223,13 @@ fn code_output_events_and_tasks_are_found_by_kind_and_filter() {
     assert_eq!((python["before"].as_array().map(Vec::len), &python["before"][0]), (Some(1), &json!("x = 1")));
     assert_eq!(calls.result(python["exec"].as_str().expect("an id"))["stdout"], "zebra from python\n");
 
-    // within a session newest first
-    let of_work = hits(&root, &["zebra", "-s", "work"]);
-    let times: Vec<String> = of_work.iter().map(|hit| in_order(hit["at"].as_str().expect("a time"))).collect();
-    assert!(times.is_sorted_by(|a, b| a >= b), "{times:?}");
-    // the session that was active last comes first
+    // newest first, whoever was active last
     root.run(&["event", "other", "tick"]).ok();
-    assert_eq!(hits(&root, &["zebra"])[0]["name"], "other");
+    for args in [&["zebra"][..], &["zebra", "-s", "work"], &["zebra", "--kind", "event,output"], &["zebra", "--limit", "4"]] {
+        let times: Vec<String> = hits(&root, args).iter().map(|hit| in_order(hit["at"].as_str().expect("a time"))).collect();
+        assert!(times.len() > 1 && times.is_sorted_by(|a, b| a >= b), "{args:?}: {times:?}");
+    }
+    assert_eq!(hits(&root, &["zebra", "--limit", "1"])[0]["name"], "work", "the newest of all");
     assert_eq!(hits(&root, &["zebra", "--limit", "2"]).len(), 2);
 }
 
@@ -237,6 +237,28 @@ fn code_output_events_and_tasks_are_found_by_kind_and_filter() {
 fn in_order(time: &str) -> String {
     let (second, fraction) = time.trim_end_matches('Z').split_once('.').unwrap_or((time.trim_end_matches('Z'), ""));
     format!("{second}.{fraction:0<9}")
+}
+
+#[test]
+fn sessions_that_were_there_at_the_same_time_take_turns() {
+    let root = Root::new();
+    for name in ["left", "right"] {
+        root.start(name, crate::support::BASH);
+    }
+    for round in 0..3 {
+        for name in ["left", "right"] {
+            root.run(&["send", name, "--enter", &format!("echo seen-$(({round} + 10)) in {name}")]).ok();
+            root.wait_screen(name, &format!("seen-{} in {name}", round + 10));
+        }
+    }
+    let expected = ["12 in right", "12 in left", "11 in right", "11 in left", "10 in right", "10 in left"].map(|end| format!("seen-{end}"));
+    assert_eq!(lines(&root, &["--regex", r"^seen-\d+", "--kind", "output"]), expected);
+    // also when they are over, in another order
+    for name in ["right", "left"] {
+        root.run(&["kill", name]).ok();
+        root.run(&["wait", name, "--for", "exit", "--timeout", "20s"]).ok();
+    }
+    assert_eq!(lines(&root, &["--regex", r"^seen-\d+", "--kind", "output"]), expected);
 }
 
 #[test]

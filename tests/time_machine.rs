@@ -63,6 +63,21 @@ impl Machine {
         (moment["at"]["offset"].as_u64().expect("an offset"), look(&Screen::restore(&keyframe)))
     }
 
+    /// What was to be seen at an offset behind this moment, before the next one.
+    fn inside(&mut self, (end, _, look_then): &(u64, u64, Look), offset: u64) -> Look {
+        let after = self.ask(json!({"request": "records", "from": end, "most": 1}));
+        let next = &after["records"][0];
+        let Some(bytes) = next["base64"].as_str().filter(|_| next["what"] == "output") else { return look_then.clone() };
+        let bytes = BASE64.decode(bytes).expect("base64");
+        let rest = (next["end"].as_u64().expect("an end") - offset) as usize;
+        let Some(count) = bytes.len().checked_sub(rest).filter(|_| offset > *end) else { return look_then.clone() };
+        let moment = self.ask(json!({"request": "seek", "to": "offset", "offset": end}));
+        let keyframe = BASE64.decode(moment["keyframe"].as_str().expect("a keyframe")).expect("base64");
+        let mut screen = Screen::restore(&Keyframe::from_bytes(&keyframe).expect("a keyframe"));
+        screen.feed(&bytes[..count], &mut Vec::new());
+        look(&screen)
+    }
+
     /// All that was recorded: where each record ends, its time, and what is to be seen then. Played from the very beginning, byte
     /// by byte, without any keyframe.
     fn played(&mut self, size: Size) -> Vec<(u64, u64, Look)> {
@@ -141,11 +156,10 @@ fn every_moment_of_real_programs_is_the_screen_that_was_live_there() {
     runner
         .run(&(0..=last), |offset| {
             let (at, seen) = machine.borrow_mut().seek(json!({"to": "offset", "offset": offset}));
-            let expected = moments.iter().rev().find(|(end, _, _)| *end <= offset);
-            if let Some((end, _, expected)) = expected {
-                prop_assert_eq!(at, *end, "sought {}", offset);
-                prop_assert_eq!(&seen, expected, "at {}", offset);
-            }
+            let Some(before) = moments.iter().rposition(|(end, _, _)| *end <= offset) else { return Ok(()) };
+            prop_assert_eq!(at, moments[before].0, "sought {}", offset);
+            let expected = machine.borrow_mut().inside(&moments[before], offset);
+            prop_assert_eq!(&seen, &expected, "at {}", offset);
             Ok(())
         })
         .expect("all equal");
@@ -179,6 +193,48 @@ fn steps(machine: &mut Machine, moments: &[(u64, u64, Look)]) {
         assert_eq!((end, &seen), (moments[before].0, &moments[before].2));
         at = next;
     }
+}
+
+#[test]
+fn a_hit_in_a_piece_of_many_screens_is_on_the_screen() {
+    let root = Root::new();
+    let text: String = (0..3000).map(|n| if n % 1000 == 500 { format!("needle {n}\r\n") } else { format!("line {n}\r\n") }).collect();
+    let cast = root.work().join("flood.cast");
+    let events = [json!([0.1, "o", text]), json!([0.2, "o", "the end"])];
+    std::fs::write(&cast, format!("{}\n{}\n{}\n", json!({"version": 2, "width": 80, "height": 24}), events[0], events[1])).expect("writes");
+    root.run(&["import", cast.to_str().expect("a path")]).ok();
+    let mut machine = Machine::new(&root, "flood");
+    let (_, end) = machine.seek(json!({"to": "end"}));
+    let found = root.run(&["search", "needle", "--kind", "output", "--json"]).ok();
+    let hits: Vec<Value> = found.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
+    assert_eq!(
+        hits.iter().map(|hit| hit["line"].as_str().expect("a line")).collect::<Vec<_>>(),
+        ["needle 2500", "needle 1500", "needle 500"]
+    );
+    for hit in &hits {
+        let moment = machine.ask(json!({"request": "seek", "to": "offset", "offset": hit["offset"]}));
+        let keyframe = BASE64.decode(moment["keyframe"].as_str().expect("a keyframe")).expect("base64");
+        let mut screen = Screen::restore(&Keyframe::from_bytes(&keyframe).expect("a keyframe"));
+        assert_eq!(screen.row_text(screen.cursor().row), hit["line"].as_str().expect("a line"), "the last that is to be seen");
+        // going on from there, nothing is drawn twice
+        let mut drawn = moment["inside"]["drawn"].as_u64().expect("inside of a frame") as usize;
+        let after = machine.ask(json!({"request": "records", "from": moment["at"]["offset"]}));
+        for record in after["records"].as_array().expect("records").iter().filter(|record| record["what"] == "output") {
+            let bytes = BASE64.decode(record["base64"].as_str().expect("bytes")).expect("base64");
+            screen.feed(&bytes[std::mem::take(&mut drawn)..], &mut Vec::new());
+        }
+        assert_eq!(look(&screen), end);
+    }
+    // one after the other in the player
+    let term = Term::open(&root, 80, 26, &["replay", "flood", "--at", "start"]);
+    term.wait_for_text("the end");
+    term.send(b"g/needle\r");
+    for (key, line) in [(&b""[..], "needle 500"), (b"n", "needle 1500"), (b"n", "needle 2500"), (b"N", "needle 1500")] {
+        term.send(key);
+        term.wait_for(line, |screen| screen.row_text(23) == line);
+    }
+    term.send(b" ");
+    term.wait_for("the rest", |screen| screen.row_text(23) == "the end" && screen.row_text(22) == "line 2999");
 }
 
 #[test]

@@ -119,7 +119,7 @@ pub fn install(language: Language, dir: &Path) -> io::Result<PathBuf> {
     crate::files::private_dir(dir)?;
     // another one may be doing the same: whoever is last puts the same thing in its place
     let draft = dir.join(format!("draft-{}", shared::id::RuntimeId::new().compact()));
-    std::fs::write(&draft, text)?;
+    crate::files::write_private(&draft, text.as_bytes())?;
     std::fs::rename(&draft, &path)?;
     Ok(path)
 }

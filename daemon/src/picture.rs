@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use shared::id::Offset;
 use shared::message::{Line, ScreenShot};
-use shared::replay::Position;
+use shared::replay::{Inside, Position};
 use shared::screen::{Keyframe, Screen, ScrolledLine, Size};
 use shared::transcript::{Ending, Transcript};
 
@@ -129,6 +129,33 @@ impl Picture {
     pub fn frame(&mut self, until: Offset) -> bool {
         let edge = self.reader.next_edge(until);
         edge.is_some_and(|edge| self.step(edge))
+    }
+
+    /// Goes on to `target` inside of the next frame, of which everything up to `until` may be read.
+    pub fn enter(&mut self, target: Offset, until: Offset) -> Option<Inside> {
+        if target <= self.offset() || self.ahead > 0 {
+            return None;
+        }
+        let mut transcript = self.transcript.clone();
+        let (time, drawn, whole) = self.reader.peek(until, |end, time, record| {
+            let rest = usize::try_from(end.checked_sub(target)?).ok()?;
+            let before = |bytes: &[u8]| bytes.len().checked_sub(rest);
+            let part = match record {
+                Record::Output(bytes) => Record::Output(&bytes[..before(bytes)?]),
+                Record::Stdout(bytes) => Record::Stdout(&bytes[..before(bytes)?]),
+                Record::Stderr(bytes) => Record::Stderr(&bytes[..before(bytes)?]),
+                _ => return None,
+            };
+            let (mut drawn, mut whole) = (Vec::new(), Vec::new());
+            draw(&mut transcript.clone(), &part, &mut drawn);
+            draw(&mut transcript, &record, &mut whole);
+            Some((time, drawn, whole))
+        })??;
+        // what ends a part (a colour) need not be in the whole
+        self.ahead = drawn.iter().zip(&whole).take_while(|(drawn, whole)| drawn == whole).count();
+        self.time = time;
+        self.screen().feed(&drawn, &mut Vec::new());
+        Some(Inside { offset: target, drawn: self.ahead })
     }
 
     /// One batch towards `until`; `false` when there.

@@ -1,6 +1,8 @@
 //! Moments of a recording: the screen as it was at any position, and the nearest ones at which something else was to be seen.
 //! Reads recordings and nothing else; it is work, so it belongs into a thread of its own.
 
+mod sight;
+
 use std::collections::VecDeque;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io;
@@ -9,7 +11,7 @@ use std::path::PathBuf;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use shared::id::Offset;
-use shared::replay::{self, Position, Seek, What};
+use shared::replay::{self, Inside, Position, Seek, What};
 use shared::screen::{Keyframe, Screen, Size};
 use shared::transcript::Transcript;
 
@@ -36,14 +38,25 @@ pub struct Replay {
 }
 
 impl Replay {
-    pub fn seek(&self, seek: Seek) -> io::Result<(Position, Keyframe)> {
-        match seek {
-            Seek::Offset { offset } => Ok(self.moment(offset)),
-            Seek::Time { time } => Ok(self.moment(recording::position_at(&self.dir, time, self.until)?.offset)),
-            Seek::NextChange { from } => Ok(self.next_change(from)),
-            Seek::PreviousChange { from } => Ok(self.previous_change(from)),
-            Seek::End => Ok(self.moment(self.until)),
-        }
+    pub fn seek(&self, seek: Seek) -> io::Result<(Position, Keyframe, Option<Inside>)> {
+        let (at, keyframe) = match seek {
+            Seek::Offset { offset } => {
+                let (mut picture, inside) = self.exactly(offset);
+                return Ok((picture.position(), picture.screen().keyframe(), inside));
+            }
+            Seek::Time { time } => self.moment(recording::position_at(&self.dir, time, self.until)?.offset),
+            Seek::NextChange { from } => self.next_change(from),
+            Seek::PreviousChange { from } => self.previous_change(from),
+            Seek::End => self.moment(self.until),
+        };
+        Ok((at, keyframe, None))
+    }
+
+    /// The screen at this offset, which may lie inside of a frame.
+    fn exactly(&self, offset: Offset) -> (Picture, Option<Inside>) {
+        let mut picture = self.picture(offset);
+        let inside = picture.enter(offset.min(self.until), self.until);
+        (picture, inside)
     }
 
     fn picture(&self, offset: Offset) -> Picture {
@@ -60,7 +73,7 @@ impl Replay {
     }
 
     fn next_change(&self, from: Offset) -> (Position, Keyframe) {
-        let mut picture = self.picture(from);
+        let (mut picture, _) = self.exactly(from);
         let look = look_of(picture.screen());
         let start = picture.offset();
         while !self.gone.is_true() && picture.frame(self.until) && look_of(picture.screen()) == look && picture.offset() - start < MAX_AHEAD
@@ -70,7 +83,7 @@ impl Replay {
     }
 
     fn previous_change(&self, from: Offset) -> (Position, Keyframe) {
-        let mut here = self.picture(from);
+        let (mut here, _) = self.exactly(from);
         let now = here.position();
         let look = look_of(here.screen());
         let first = recording::segments(&self.dir).ok().and_then(|starts| starts.first().copied()).unwrap_or(0);

@@ -3,6 +3,7 @@
 mod daemon;
 mod event;
 mod exec;
+mod find;
 mod forget;
 mod import;
 mod life;
@@ -189,7 +190,7 @@ pub async fn perform(context: &Context, caller: &Arc<Caller>, id: u64, request: 
         Request::Learn { name, text, file } => answer!(record::learn(context, name, text, file, author).await),
         Request::Context { name, set, metadata } => answer!(record::context(context, name, set, metadata, author).await),
         Request::Search(query) => answer!(search::search(context, caller, id, *query).await),
-        Request::Find { runtime, pattern, from, forward } => answer!(search::find(context, runtime, pattern, from, forward).await),
+        Request::Find { runtime, pattern, from, forward } => answer!(find::find(context, runtime, pattern, from, forward).await),
         Request::Stats(filter) => answer!(stats::stats(context, filter).await),
         Request::Cleanup(asked) => answer!(cleanup::clean(context, asked).await),
         Request::Audit { thread, limit } => answer!(stats::audit(context, thread, limit).await),

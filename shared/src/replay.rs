@@ -1,5 +1,6 @@
 //! The time machine on the wire: what a recording holds, a moment of it, and what comes after a moment.
 //! A position is an offset (bytes since the beginning, always a frame's edge) with its time (microseconds since the beginning).
+//! What came in one piece may be too much for one screen, so a moment may lie inside of a frame, too.
 
 use serde::{Deserialize, Serialize};
 
@@ -86,7 +87,7 @@ pub struct Mark {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "to", rename_all = "snake_case")]
 pub enum Seek {
-    /// The last edge of a frame at or before this offset.
+    /// Exactly there: the last edge of a frame at or before this offset, and what the next frame has up to it.
     Offset {
         offset: Offset,
     },
@@ -109,11 +110,22 @@ pub enum Seek {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Moment {
     pub at: Position,
+    /// The screen is further than `at`.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub inside: Option<Inside>,
     /// `Keyframe::to_bytes` in base64: `Screen::restore` gives the screen.
     pub keyframe: String,
     /// Where the recording ends now.
     pub end: Offset,
     pub is_live: bool,
+}
+
+/// A place inside of the frame behind a position.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Inside {
+    pub offset: Offset,
+    /// Bytes of the frame's output, as [`Records`] give it, that are on the screen already.
+    pub drawn: usize,
 }
 
 /// What comes after a position, in order.

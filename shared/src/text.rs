@@ -1,5 +1,7 @@
 //! Text from outside made safe and fit to show: names, titles, reasons, paths. Pure.
 
+use std::fmt::Write;
+
 use unicode_width::UnicodeWidthChar;
 
 /// Whether a character can act on a terminal or lie about order, instead of being seen.
@@ -14,6 +16,25 @@ pub fn visible(text: &str) -> String {
 
 pub fn is_visible(text: &str) -> bool {
     !text.chars().any(is_unsafe)
+}
+
+/// The same JSON, without anything in it that could act on a terminal or lie about order: those characters are only in strings,
+/// where JSON has another way to write them.
+pub fn visible_json(json: String) -> String {
+    let is_fine = |c: char| c == '\n' || !is_unsafe(c);
+    if json.chars().all(is_fine) {
+        return json;
+    }
+    let mut safe = String::with_capacity(json.len() + 64);
+    for c in json.chars() {
+        if is_fine(c) {
+            safe.push(c);
+        } else {
+            // all of them have four digits
+            let _ = write!(safe, "\\u{:04x}", c as u32);
+        }
+    }
+    safe
 }
 
 /// What `%41` means in addresses; what is no such thing stays as it is.
@@ -96,6 +117,15 @@ mod tests {
         assert_eq!(visible("a\x1b[31mb\u{202e}c\n"), "a·[31mb·c·");
         assert!(is_visible("größe 世界"));
         assert!(!is_visible("tab\there"));
+    }
+
+    #[test]
+    fn json_says_the_same_in_characters_that_do_nothing() {
+        let value = serde_json::json!({"a\u{9b}": "b\u{202e}c\u{7f}\u{feff} größe 世界 \n"});
+        let text = visible_json(serde_json::to_string_pretty(&value).expect("JSON"));
+        assert!(text.lines().all(is_visible), "{text:?}");
+        assert!(text.contains("größe 世界"));
+        assert_eq!(serde_json::from_str::<serde_json::Value>(&text).expect("the same"), value);
     }
 
     #[test]

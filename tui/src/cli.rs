@@ -27,6 +27,7 @@ use shared::id::Seq;
 use shared::message::{Code, Condition, Failure};
 use shared::paths::Paths;
 use shared::screen::Size;
+use shared::text::visible_json;
 
 use crate::environment;
 
@@ -452,5 +453,10 @@ fn print_on(text: &str) -> Result<bool, Failure> {
 
 fn print_json(value: &impl serde::Serialize) -> Result<(), Failure> {
     let text = serde_json::to_string_pretty(value).map_err(|error| Failure::failed(error.to_string()))?;
-    print(&format!("{text}\n"))
+    print(&format!("{}\n", visible_json(text)))
+}
+
+/// For what comes as one object a line.
+fn json_line(value: &impl serde::Serialize) -> Result<String, Failure> {
+    serde_json::to_string(value).map(visible_json).map_err(|error| Failure::failed(error.to_string()))
 }

@@ -48,12 +48,20 @@ impl Reader {
 
     /// Where the next frame ends, if it is whole and ends at or before `until`.
     pub fn next_edge(&mut self, until: Offset) -> Option<Offset> {
+        self.peek(until, |end, _, _| end)
+    }
+
+    /// Looks at the next frame without passing it; `None` if it does not end at or before `until`.
+    pub fn peek<T>(&mut self, until: Offset, look: impl FnOnce(Offset, u64, Record<'_>) -> T) -> Option<T> {
         let here = self.offset;
-        let mut edge = None;
-        let read = self.read(until, SMALL, |end, _, _| edge = edge.or(Some(end)));
-        // nothing was consumed
+        let (mut look, mut seen) = (Some(look), None);
+        let read = self.read(until, SMALL, |end, time, record| {
+            if let Some(look) = look.take() {
+                seen = Some(look(end, time, record));
+            }
+        });
         self.offset = here;
-        read.is_ok().then_some(edge).flatten()
+        seen.filter(|_| read.is_ok())
     }
 
     /// Gives up memory and the open file while nothing is to be read.

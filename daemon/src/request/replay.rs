@@ -7,6 +7,7 @@ use shared::event::Event;
 use shared::id::{Offset, RuntimeId, SessionId};
 use shared::message::{Code, Failure, Line};
 use shared::replay::{Mark, MarkKind, Moment, Of, Outline, Position, Records, Seek};
+use shared::runtime::Keeps;
 
 use super::find;
 use crate::context::Context;
@@ -67,11 +68,11 @@ pub async fn seek(context: &Context, runtime: RuntimeId, seek: Seek) -> Result<M
     let wanted = Wanted::default();
     let replay = open(context, &recorded, &wanted);
     let until = replay.until;
-    let (at, keyframe) = work(context, move || replay.seek(seek)).await?;
+    let (at, keyframe, inside) = work(context, move || replay.seek(seek)).await?;
     let is_live = context.registry.runtime(runtime).is_some();
     let end = if is_live { until } else { at.offset };
     let keyframe = base64::engine::general_purpose::STANDARD.encode(keyframe.to_bytes());
-    Ok(Moment { at, keyframe, end, is_live })
+    Ok(Moment { at, inside, keyframe, end, is_live })
 }
 
 pub async fn records(
@@ -128,12 +129,12 @@ pub(super) async fn work<T: Send + 'static>(
     }
 }
 
-fn open(context: &Context, recorded: &Recorded, wanted: &Wanted) -> Replay {
+pub(super) fn open(context: &Context, recorded: &Recorded, wanted: &Wanted) -> Replay {
     let until = context.registry.runtime(recorded.runtime).map_or(Offset::MAX, |handle| handle.facts.end());
     Replay { dir: context.paths.recording(recorded.runtime), size: recorded.launch.size, until, gone: wanted.gone() }
 }
 
-async fn by_id(context: &Context, runtime: RuntimeId) -> Result<Recorded, Failure> {
+pub(super) async fn by_id(context: &Context, runtime: RuntimeId) -> Result<Recorded, Failure> {
     let found = context.store.recorded(runtime).await?;
     found.ok_or_else(|| Failure::new(Code::NotFound, "the session of this recording is gone"))
 }
@@ -153,6 +154,10 @@ async fn which(context: &Context, of: Of) -> Result<Recorded, Failure> {
         }
     };
     match (chosen, of.language) {
+        (Some(recorded), _) if recorded.launch.keeps == Keeps::Nothing => {
+            let name = &session.name;
+            Err(Failure::new(Code::Status, format!("nothing of session {name} is recorded: it was started with --no-record")))
+        }
         (Some(recorded), _) => Ok(recorded),
         (None, Some(language)) => {
             Err(Failure::new(Code::Status, format!("session {} has had no {language} runtime: there is nothing to replay", session.name)))

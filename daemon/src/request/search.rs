@@ -1,22 +1,23 @@
-//! search, find: sessions one after the other, the most recently active first; of each its hits, newest first, as they are
-//! found. Recordings are read on threads of their own, segment by segment.
+//! search: hits of all sessions, newest first, as they are found. Sessions and the segments of their recordings are looked at
+//! by the newest that each may have, so that a hit can be told as soon as nothing newer can come. Recordings are read on threads
+//! of their own, segment by segment.
 
 use std::borrow::Cow;
-use std::collections::{HashMap, HashSet};
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
 use shared::id::{Offset, RuntimeId, SessionId};
-use shared::message::{Code, Failure, Push};
+use shared::message::{Failure, Push};
 use shared::replay::MarkKind;
-use shared::search::{Hit, Kind, Pattern, SearchQuery, SearchSummary};
+use shared::search::{Hit, Kind, SearchQuery, SearchSummary};
 
 use super::Caller;
 use super::replay::found_marks;
 use crate::context::Context;
 use crate::recording::{self, OVERHEAD};
-use crate::search::{self, Asked, During, Gone, Line, Searched, Segment, SegmentHit, Wanted, lines_of};
+use crate::search::{self, Asked, During, Line, Searched, Segment, SegmentHit, Wanted, lines_of};
 use crate::store::{ExecFacts, Scope, SearchedEvent, SearchedExec, SearchedRuntime, SearchedSession};
 
 /// Sessions whose records are read at once.
@@ -38,7 +39,7 @@ pub async fn search(context: &Context, caller: &Arc<Caller>, call: u64, query: S
         Some(name) => scope(context, name.clone()).await?,
         None => Scope::All,
     };
-    let order = in_order(context, &query, scope).await?;
+    let coming = Coming { order: in_order(context, &query, scope).await?, read: VecDeque::new() };
     let live: u64 = context.registry.all().iter().map(|handle| handle.facts.end()).sum();
     let total = context.store.recorded_bytes(query.filter.clone(), scope).await? + live;
     let mut search = Search {
@@ -49,12 +50,14 @@ pub async fn search(context: &Context, caller: &Arc<Caller>, call: u64, query: S
         wanted: Wanted::default(),
         summary: SearchSummary::default(),
         found_in: HashSet::new(),
+        pending: Vec::new(),
+        told_last: HashMap::new(),
         passed: 0,
         total,
         told: began,
         query,
     };
-    search.sessions(&order).await?;
+    search.everything(coming).await?;
     let mut summary = search.summary;
     summary.sessions = search.found_in.len() as u64;
     summary.took_ms = began.elapsed().as_secs_f64() * 1000.0;
@@ -66,8 +69,8 @@ async fn scope(context: &Context, name: String) -> Result<Scope, Failure> {
     Ok(if found.by_id { Scope::Session(found.session) } else { Scope::Thread(context.store.session(found.session).await?.thread) })
 }
 
-/// Which sessions, the most recently active first: what runs knows better than the database when that was.
-async fn in_order(context: &Context, query: &SearchQuery, scope: Scope) -> Result<Vec<SessionId>, Failure> {
+/// Which sessions, and until when something happened in each, latest first: what runs knows better than the database when that was.
+async fn in_order(context: &Context, query: &SearchQuery, scope: Scope) -> Result<VecDeque<(SessionId, Timestamp)>, Failure> {
     let mut order = context.store.search_order(&query.filter, scope).await?;
     let live = context.registry.by_session();
     for (id, at) in &mut order {
@@ -76,7 +79,31 @@ async fn in_order(context: &Context, query: &SearchQuery, scope: Scope) -> Resul
         }
     }
     order.sort_by_key(|(id, at)| std::cmp::Reverse((*at, *id)));
-    Ok(order.into_iter().map(|(id, _)| id).collect())
+    Ok(order.into())
+}
+
+/// Sessions that have not been looked at yet.
+struct Coming {
+    order: VecDeque<(SessionId, Timestamp)>,
+    /// What has been read of the first ones.
+    read: VecDeque<SearchedSession>,
+}
+
+impl Coming {
+    /// Nothing in any of them is newer than this, in microseconds since 1970.
+    fn newest(&self) -> Option<i64> {
+        self.order.front().map(|(_, at)| at.as_microsecond())
+    }
+
+    /// The first one, unless it has gone meanwhile.
+    async fn next(&mut self, context: &Context) -> Result<Option<SearchedSession>, Failure> {
+        if self.read.is_empty() {
+            let ids = self.order.iter().take(SESSIONS).map(|(id, _)| *id).collect();
+            self.read = context.store.searched_sessions(ids).await?.0.into();
+        }
+        let id = self.order.pop_front().map(|(id, _)| id);
+        Ok(self.read.pop_front_if(|session| Some(session.id) == id))
+    }
 }
 
 struct Search<'a> {
@@ -89,6 +116,10 @@ struct Search<'a> {
     wanted: Wanted,
     summary: SearchSummary,
     found_in: HashSet<SessionId>,
+    /// Hits that something newer may come before, newest first.
+    pending: Vec<Hit>,
+    /// The latest lines that were found in each recording.
+    told_last: HashMap<RuntimeId, Vec<String>>,
     /// Bytes of recordings that are behind us, read or not.
     passed: u64,
     total: u64,
@@ -96,22 +127,45 @@ struct Search<'a> {
 }
 
 impl Search<'_> {
-    async fn sessions(&mut self, order: &[SessionId]) -> Result<(), Failure> {
-        let mut rest = order;
-        while !rest.is_empty() {
-            let ids = rest[..rest.len().min(SESSIONS)].to_vec();
-            let (sessions, count) = self.context.store.searched_sessions(ids).await?;
-            rest = &rest[count..];
-            for session in sessions {
-                self.summary.searched_sessions += 1;
-                let pending = self.records(&session).await?;
-                if !self.recordings(&session, pending).await? {
-                    self.summary.more = true;
-                    return Ok(());
+    /// Tells what is found until everything has been looked at, or enough is found.
+    async fn everything(&mut self, mut coming: Coming) -> Result<(), Failure> {
+        // oldest first: the next is the last
+        let mut units: Vec<Unit> = Vec::new();
+        loop {
+            let (session, unit) = (coming.newest(), units.last().map(|unit| unit.segment.ended_at));
+            if !self.tell(session.max(unit).unwrap_or(i64::MIN)).await? {
+                self.summary.more = true;
+                return Ok(());
+            }
+            if session.is_some() && session >= unit {
+                if let Some(session) = coming.next(self.context).await? {
+                    self.summary.searched_sessions += 1;
+                    units.extend(self.session(session).await?);
+                    units.sort_by_key(Unit::age);
                 }
+            } else if let Some(unit) = units.pop() {
+                self.recording(&unit).await?;
+                self.tell_progress();
+            } else {
+                return Ok(());
             }
         }
-        Ok(())
+    }
+
+    /// Looks through what the database has of a session, and gives the parts of its recordings that are to be searched.
+    async fn session(&mut self, session: SearchedSession) -> Result<Vec<Unit>, Failure> {
+        let found = self.records(&session).await?;
+        self.found(found);
+        if self.query.wants(Kind::Output) { self.units(&Arc::new(session)).await } else { Ok(Vec::new()) }
+    }
+
+    /// Keeps hits until it is their turn; more than are wanted need not be kept.
+    fn found(&mut self, hits: Vec<Hit>) {
+        if !hits.is_empty() {
+            self.pending.extend(hits);
+            self.pending.sort_by_key(|hit| std::cmp::Reverse((hit.at, hit.offset)));
+            self.pending.truncate(self.left() + 1);
+        }
     }
 
     fn left(&self) -> usize {
@@ -247,34 +301,24 @@ impl Search<'_> {
         tokio::task::spawn_blocking(work).await.unwrap_or_default()
     }
 
-    /// Searches the recordings of a session and tells all of its hits; `false` when no more are wanted.
-    async fn recordings(&mut self, session: &SearchedSession, mut pending: Vec<Hit>) -> Result<bool, Failure> {
-        let mut units = if self.query.wants(Kind::Output) { self.units(session).await? } else { Vec::new() };
-        units.sort_by_key(|unit| std::cmp::Reverse((unit.segment.ended_at, unit.segment.began_at, unit.segment.start)));
-        let mut told_last: HashMap<RuntimeId, Vec<String>> = HashMap::new();
-        for number in 0..=units.len() {
-            // what is newer than all that is still to be searched
-            let bound = units[number..].iter().map(|unit| unit.segment.ended_at).max().unwrap_or(i64::MIN);
-            if !self.tell(&mut pending, bound).await? {
-                return Ok(false);
+    /// Searches a part of a recording. Parts come newest first, so what a later one ended with is known.
+    async fn recording(&mut self, unit: &Unit) -> Result<(), Failure> {
+        let found = self.search_unit(unit).await?;
+        let last = self.told_last.entry(unit.runtime.id).or_default();
+        let mut hits = Vec::new();
+        for hit in found {
+            if !last.contains(&hit.line.text) {
+                last.push(hit.line.text.clone());
+                hits.push(output_hit(&unit.session, &unit.runtime, hit));
             }
-            let Some(unit) = units.get(number) else { break };
-            let found = self.search_unit(session, unit).await?;
-            let last = told_last.entry(unit.runtime.id).or_default();
-            for hit in found {
-                if !last.contains(&hit.line.text) {
-                    last.push(hit.line.text.clone());
-                    pending.push(output_hit(session, &unit.runtime, hit));
-                }
-            }
-            last.drain(..last.len().saturating_sub(SCREENFUL));
-            self.tell_progress();
         }
-        Ok(true)
+        last.drain(..last.len().saturating_sub(SCREENFUL));
+        self.found(hits);
+        Ok(())
     }
 
     /// The segments of a session's recordings that may have what is looked for.
-    async fn units(&mut self, session: &SearchedSession) -> Result<Vec<Unit>, Failure> {
+    async fn units(&mut self, session: &Arc<SearchedSession>) -> Result<Vec<Unit>, Failure> {
         let mut units = Vec::new();
         for runtime in &session.runtimes {
             let narrowed = self.query.exit_code.is_some() || self.query.author.is_some();
@@ -305,14 +349,14 @@ impl Search<'_> {
                 if is_too_old || is_too_new {
                     self.passed += segment.until.min(runtime.recorded_bytes.max(segment.start)) - segment.start;
                 } else {
-                    units.push(Unit { runtime: runtime.clone(), segment, spans: spans.clone() });
+                    units.push(Unit { session: Arc::clone(session), runtime: runtime.clone(), segment, spans: spans.clone() });
                 }
             }
         }
         Ok(units)
     }
 
-    async fn search_unit(&mut self, session: &SearchedSession, unit: &Unit) -> Result<Vec<SegmentHit>, Failure> {
+    async fn search_unit(&mut self, unit: &Unit) -> Result<Vec<SegmentHit>, Failure> {
         let asked = Asked {
             pattern: Arc::clone(&self.pattern),
             context: self.query.context(),
@@ -331,22 +375,19 @@ impl Search<'_> {
             let missing = if missing == 0 { unit.runtime.recorded_bytes.saturating_sub(at) } else { missing };
             self.summary.damaged_bytes += missing;
             if self.summary.damaged.len() < NAMED {
-                self.summary.damaged.push(format!("{} ({}), from offset {at} on: {why}", session.name, unit.runtime.id));
+                self.summary.damaged.push(format!("{} ({}), from offset {at} on: {why}", unit.session.name, unit.runtime.id));
             }
         }
         Ok(searched.hits)
     }
 
     /// Tells hits at or behind this time, newest first; `false` when no more are wanted.
-    async fn tell(&mut self, pending: &mut Vec<Hit>, bound: i64) -> Result<bool, Failure> {
-        pending.sort_by_key(|hit| std::cmp::Reverse((hit.at, hit.offset)));
-        // older ones than these are never wanted
-        pending.truncate(self.left() + 1);
-        let ready = pending.partition_point(|hit| hit.at.as_microsecond() >= bound);
+    async fn tell(&mut self, bound: i64) -> Result<bool, Failure> {
+        let ready = self.pending.partition_point(|hit| hit.at.as_microsecond() >= bound);
         if ready == 0 {
             return Ok(true);
         }
-        for mut hit in pending.drain(..ready) {
+        for mut hit in self.pending.drain(..ready).collect::<Vec<_>>() {
             if self.left() == 0 {
                 return Ok(false);
             }
@@ -371,12 +412,19 @@ impl Search<'_> {
 
 /// A segment that is to be searched.
 struct Unit {
+    session: Arc<SearchedSession>,
     runtime: SearchedRuntime,
     segment: Segment,
     spans: Option<Arc<Vec<(Offset, Offset)>>>,
 }
 
-async fn read(context: &Context, segment: Segment, asked: Asked) -> Result<Searched, Failure> {
+impl Unit {
+    fn age(&self) -> (i64, i64, Offset) {
+        (self.segment.ended_at, self.segment.began_at, self.segment.start)
+    }
+}
+
+pub(super) async fn read(context: &Context, segment: Segment, asked: Asked) -> Result<Searched, Failure> {
     let searched = context.searches.take(move || search::search(&segment, &asked)).await;
     searched.ok_or_else(|| Failure::failed("the search came to an unexpected end: `sessions-tui daemon logs` may say why"))
 }
@@ -403,7 +451,7 @@ fn hit(session: &SearchedSession, kind: Kind, at: Timestamp, line: Line) -> Hit 
     }
 }
 
-fn output_hit(session: &SearchedSession, runtime: &SearchedRuntime, found: SegmentHit) -> Hit {
+pub(super) fn output_hit(session: &SearchedSession, runtime: &SearchedRuntime, found: SegmentHit) -> Hit {
     let at = Timestamp::from_microsecond(found.at).unwrap_or(Timestamp::UNIX_EPOCH);
     Hit {
         part: found.stream.map(|stream| stream.as_str().to_owned()),
@@ -421,7 +469,7 @@ fn output_hit(session: &SearchedSession, runtime: &SearchedRuntime, found: Segme
 }
 
 /// What the database knows of the call whose output it is.
-async fn complete(context: &Context, hit: &mut Hit) -> Result<(), Failure> {
+pub(super) async fn complete(context: &Context, hit: &mut Hit) -> Result<(), Failure> {
     let (Kind::Output, Some(_), Some(runtime), Some(offset)) = (hit.kind, hit.language, hit.runtime, hit.offset) else { return Ok(()) };
     let facts = match hit.exec {
         Some(id) => context.store.exec_facts(id).await?,
@@ -467,48 +515,4 @@ fn running_at(session: &SearchedSession, at: Timestamp) -> Option<RuntimeId> {
 fn end_of_call(exec: &SearchedExec) -> u64 {
     let call = recording::Call { id: exec.id, mid_line: false, verb: 0, code: exec.code.as_bytes() };
     (OVERHEAD + call.size()) as u64
-}
-
-/// The next match in a recording behind `from`, or the last one before it.
-pub async fn find(context: &Context, runtime: RuntimeId, pattern: Pattern, from: Offset, forward: bool) -> Result<Option<Hit>, Failure> {
-    let pattern = Arc::new(search::Pattern::new(&pattern)?);
-    let session = context.store.session_of_runtime(runtime).await?;
-    let known = session.as_ref().and_then(|session| session.runtimes.iter().find(|known| known.id == runtime));
-    let (Some(session), Some(known)) = (&session, known) else {
-        return Err(Failure::new(Code::NotFound, format!("there is no runtime {runtime}: `sessions-tui show NAME --json` has their ids")));
-    };
-    let wanted = Wanted::default();
-    let end = context.registry.runtime(runtime).map(|handle| handle.facts.end());
-    let dir = context.paths.recording(runtime);
-    let (mut segments, _) = context.searches.take(move || search::plan(&dir, end)).await.unwrap_or_default();
-    // a line may begin in the segment before the one that completes it
-    let here = segments.iter().rposition(|segment| segment.start <= from).unwrap_or(0);
-    if forward {
-        segments.drain(..here.saturating_sub(1).min(segments.len()));
-    } else {
-        segments.truncate(here + 1);
-        segments.reverse();
-    }
-    for segment in segments {
-        let asked = asked_for(&pattern, from, forward, wanted.gone());
-        if let Some(found) = read(context, segment, asked).await?.hits.into_iter().next() {
-            let mut hit = output_hit(session, known, found);
-            complete(context, &mut hit).await?;
-            return Ok(Some(hit));
-        }
-    }
-    Ok(None)
-}
-
-fn asked_for(pattern: &Arc<search::Pattern>, from: Offset, forward: bool, gone: Gone) -> Asked {
-    Asked {
-        pattern: Arc::clone(pattern),
-        context: 0,
-        newest: (!forward).then_some(1),
-        after: None,
-        before: None,
-        between: if forward { (from, Offset::MAX) } else { (0, from) },
-        spans: None,
-        gone,
-    }
 }

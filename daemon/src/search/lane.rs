@@ -33,7 +33,7 @@ struct Frame {
     time: u64,
 }
 
-/// A line with a match, and the frame that completed the match.
+/// A line with a match, and where that has been seen: the end of the line, or of the frame that completed the match.
 pub struct Found {
     pub line: Line,
     pub offset: Offset,
@@ -182,7 +182,11 @@ impl Lane {
             let input = text.input_of(at);
             let frame = self.frames.partition_point(|frame| frame.end <= input);
             if let Some(frame) = self.frames.get(frame) {
-                each(Found { line, offset: frame.offset, time: frame.time, stream: self.stream });
+                // a frame may be many screens long: at its end the line may have gone
+                let last = at + memchr(b'\n', &bytes[at..]).unwrap_or(bytes.len() - at).max(1) - 1;
+                let seen = text.input_of(last).max(input) + 1;
+                let offset = frame.offset.saturating_sub(frame.end.saturating_sub(seen) as u64);
+                each(Found { line, offset, time: frame.time, stream: self.stream });
             }
         });
         text.bytes = bytes;
@@ -239,14 +243,15 @@ mod tests {
     }
 
     #[test]
-    fn a_hit_is_at_the_frame_that_completes_it() {
+    fn a_hit_is_at_the_end_of_its_line_or_of_the_frame_that_completes_it() {
         let bytes = b"first\r\nsecond ne\x1b[31med\x1b[0mle here\r\nthird\r\nne\x08\x08needle again";
         for frame in [1, 2, 3, 7, 100] {
             let found = search(bytes, frame, &pattern("needle", false), 1);
             assert_eq!(found.len(), 2, "{frame}: {found:?}");
             assert_eq!((found[0].0.as_str(), found[1].0.as_str()), ("second needle here", "needle again"));
             let complete = bytes.windows(2).position(|pair| pair == b"le").expect("there") + 2;
-            assert_eq!(found[0].1, complete.div_ceil(frame).saturating_mul(frame).min(bytes.len()) as u64, "{frame}");
+            let line = bytes.windows(4).position(|part| part == b"here").expect("there") + 4;
+            assert_eq!(found[0].1, complete.div_ceil(frame).saturating_mul(frame).min(line) as u64, "{frame}");
             assert_eq!((&found[0].2[..], &found[0].3[..]), (&["first".to_owned()][..], &["third".to_owned()][..]), "{frame}");
         }
     }

@@ -90,7 +90,7 @@ pub struct ExecFacts {
 pub type ExecCursor = (i64, String);
 
 impl StoreHandle {
-    /// The sessions that are meant, the most recently active first, as far as the database knows.
+    /// The sessions that are meant, and until when something happened in each, as far as the database knows; latest first.
     pub async fn search_order(&self, filter: &Filter, scope: Scope) -> Result<Vec<(SessionId, jiff::Timestamp)>> {
         let mut found: Vec<(SessionId, jiff::Timestamp)> = Vec::new();
         loop {
@@ -269,7 +269,7 @@ fn order_page(
         values.push(Sql::Text(last.to_string()));
         let _ = write!(clauses, " AND id < ?{}", values.len());
     }
-    let sql = format!("SELECT id, last_activity_at FROM sessions WHERE {clauses} ORDER BY id DESC LIMIT {ORDERED}");
+    let sql = format!("SELECT id, max(last_activity_at, updated_at) FROM sessions WHERE {clauses} ORDER BY id DESC LIMIT {ORDERED}");
     let mut statement = connection.prepare_cached(&sql)?;
     let mut rows = statement.query(params_from_iter(values))?;
     let mut found = Vec::new();

@@ -50,7 +50,7 @@ pub async fn events(paths: &Paths, name: Option<String>, since: Option<Seq>, fol
 /// Prints an event; `false` when nobody reads any more.
 fn show(push: Push, json: bool) -> Result<bool, Failure> {
     let Push::Event(event) = push else { return Ok(true) };
-    let line = if json { serde_json::to_string(&event).map_err(|error| Failure::failed(error.to_string()))? } else { words(&event) };
+    let line = if json { super::json_line(&event)? } else { words(&event) };
     print_on(&format!("{line}\n"))
 }
 

@@ -15,7 +15,8 @@ Keys: space plays and pauses, ← → step by change, ↑ ↓ by a second, pgup 
   t to a time, / n N search, { } commands, m M marks and events, + - speed, i I pauses, l live, z scaled, ? all keys, q leaves.
   A click on the timeline goes there, the wheel steps.
 
-TIME: 1:23, 90s or 1m30s since the beginning; 50%; 14:05 or @14:05:10 by the clock; 2026-11-16T14:05:10Z; start; end.
+TIME: 1:23, 90s or 1m30s since the beginning; -10s before the end; 50%; 14:05 or @14:05:10 by the clock;
+  2026-11-16T14:05:10Z; start; end.
 
 Examples:
   sessions-tui replay api

@@ -10,18 +10,17 @@ use shared::message::{Code, Failure, Push, Request};
 use shared::paths::Paths;
 use shared::replay::Of;
 use shared::search::{Hit, Kind, Pattern, SearchQuery, SearchSummary};
-use shared::text::{count, fit, is_visible, visible};
+use shared::text::{count, fit, visible};
 
 use super::filter::FilterArgs;
-use super::{parse, print_on, table};
+use super::{json_line, parse, print_on, table};
 use crate::client::Incoming;
 use crate::{connect, replay, tty};
 
 pub const HELP: &str = "\
 Searched are the output of programs and calls (as it was seen: without colours and other sequences, line by line), the code of
-calls, events, and the name, task, result and error of sessions. Sessions come one after the other, the most recently active
-first; the hits of each come newest first, as soon as they are found. A line that a program draws again and again is one hit, its
-latest (\u{d7}3: seen three times).
+calls, events, and the name, task, result and error of sessions. Hits of all sessions come newest first, as soon as nothing newer
+can come. A line that a program draws again and again is one hit, its latest (\u{d7}3: seen three times).
 
 --exit-code finds the code and output of calls that ended with it, and the output of programs that did; --author finds events,
 and the code and output of calls. The exit code is 0 if something was found, 1 if not, 2 if the pattern is wrong.
@@ -160,7 +159,7 @@ impl Shown {
             return Ok(true);
         }
         if self.json {
-            return print_on(&format!("{}\n", safe_json(&hit)?));
+            return print_on(&format!("{}\n", json_line(&hit)?));
         }
         let gap = if is_first { "" } else { "\n" };
         print_on(&format!("{gap}{}", words(&hit, self.colours)))
@@ -184,23 +183,6 @@ impl Shown {
 
 fn colours() -> bool {
     std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none()
-}
-
-/// Characters that could act on a terminal, or lie about order, as JSON writes them when it is careful: they are only in strings.
-fn safe_json(hit: &Hit) -> Result<String, Failure> {
-    let text = serde_json::to_string(hit).map_err(|error| Failure::failed(error.to_string()))?;
-    if is_visible(&text) {
-        return Ok(text);
-    }
-    let mut safe = String::with_capacity(text.len() + 16);
-    for c in text.chars() {
-        if is_visible(c.encode_utf8(&mut [0; 4])) {
-            safe.push(c);
-        } else {
-            let _ = write!(safe, "\\u{:04x}", c as u32);
-        }
-    }
-    Ok(safe)
 }
 
 /// A hit for people: whose it is and when, then the line.
@@ -303,6 +285,7 @@ async fn open_replay(paths: &Paths, hit: Hit, query: &SearchQuery) -> Result<(),
 mod tests {
     use super::*;
     use shared::id::{SessionId, ThreadId};
+    use shared::text::is_visible;
 
     fn hit(line: &str, ranges: &[(usize, usize)]) -> Hit {
         Hit {
@@ -339,7 +322,7 @@ mod tests {
     #[test]
     fn json_is_clean_and_says_the_same() {
         let hit = hit("a\u{202e}b\u{9b}\u{7f}\tc", &[]);
-        let text = safe_json(&hit).expect("JSON");
+        let text = json_line(&hit).expect("JSON");
         assert!(is_visible(&text), "{text:?}");
         assert_eq!(serde_json::from_str::<Hit>(&text).expect("the same"), hit);
     }

@@ -29,8 +29,8 @@ pub fn tools() -> Vec<ToolRoute<Server>> {
             name: "search",
             title: "Search all sessions",
             description: "Find a text in what programs and calls printed (as it was seen, without colours), the code of calls, events, \
-and names, tasks, results and errors of sessions. Sessions come one after the other, the most recently active first, the hits of each \
-newest first; each hit says its session, time and kind, then the line. Use it to find an earlier error, command, decision or session.",
+and names, tasks, results and errors of sessions. Hits of all sessions come newest first; each says its session, \
+time and kind, then the line. Use it to find an earlier error, command, decision or session.",
             effect: Effect::Reads,
         },
         search,

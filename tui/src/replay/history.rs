@@ -359,7 +359,8 @@ impl History {
                 }
             }
             None if direction == Direction::Back && !self.has_all_lines => self.load_more(Wanted::Match, effects),
-            None if direction == Direction::Back && self.is_alternate => {
+            // what a full-screen program showed before is in no line
+            None if direction == Direction::Back && (self.is_alternate || !groups.iter().any(|(_, text)| pattern.is_in(text))) => {
                 self.mode = Mode::Time;
                 self.player.find(direction, effects);
             }
@@ -509,7 +510,12 @@ impl Component for History {
             }
             event => {
                 let is_moment = matches!(event, Event::Moment(..));
+                let is_missed = matches!(event, Event::Found(_, None));
                 effects.extend(self.player.update(event));
+                if is_missed && !self.is_alternate && self.player.reel.as_ref().map(|reel| reel.at.offset) == self.opened_at {
+                    // nothing in the past either: the lines are where it was asked
+                    self.mode = Mode::Lines;
+                }
                 if is_moment && self.opened_at.is_none() {
                     self.open(&mut effects);
                 } else if is_moment
@@ -622,6 +628,29 @@ mod tests {
         let (mut history, effects) = opened("\x1b[?1049hpage");
         assert_eq!(effects, []);
         assert_eq!(press(&mut history, KeyCode::Char('k')), [Effect::Seek(2, Seek::PreviousChange { from: 1000 })]);
+    }
+
+    #[test]
+    fn what_is_in_no_line_is_looked_for_in_time() {
+        let (mut history, _) = opened("$ ");
+        history.update(Event::Scrolled(OURS + 1, lines(0..10)));
+        let search = |history: &mut History, text: &str| {
+            press(history, KeyCode::Char('/'));
+            for c in text.chars() {
+                press(history, KeyCode::Char(c));
+            }
+            press(history, KeyCode::Enter)
+        };
+        let effects = search(&mut history, "drawn");
+        let find = |turn| Effect::Find { turn, pattern: "drawn".into(), ignore_case: true, from: 1000, forward: false };
+        assert_eq!(effects, [find(2)]);
+        history.update(Event::Found(2, None));
+        assert!(drawn(&history)[5].contains("no \"drawn\" before this"), "{:?}", drawn(&history));
+        assert_eq!(drawn(&history)[0], "line 6", "the lines are still there");
+        assert_eq!(press(&mut history, KeyCode::Char('n')), [find(3)]);
+        assert_eq!(history.update(Event::Found(3, Some(500))), [Effect::Seek(4, Seek::Offset { offset: 500 })]);
+        history.update(Event::Moment(4, moment("as drawn", Position { offset: 500, time: 50_000_000 }, Size { cols: 40, rows: 6 })));
+        assert_eq!(drawn(&history)[0], "as drawn");
     }
 
     #[test]

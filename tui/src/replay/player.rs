@@ -137,6 +137,8 @@ impl Player {
     pub fn new(outline: Outline, start: &Start, zone: TimeZone) -> Result<(Self, Vec<Effect>), String> {
         let clock = clock_of(&outline, start.limit);
         let time = match &start.place {
+            // there is nothing before the beginning: so long before the end is meant
+            Some(place @ Place::By(..0)) => place.resolve(&outline, &clock, outline.end.time, &zone)?,
             Some(place) => place.resolve(&outline, &clock, outline.first.time, &zone)?,
             None => outline.first.time,
         };

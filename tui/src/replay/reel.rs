@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use shared::id::Offset;
-use shared::replay::{Moment, Position, Record, Records, What};
+use shared::replay::{Inside, Moment, Position, Record, Records, What};
 use shared::runtime::ExitStatus;
 use shared::screen::{Keyframe, Screen, Size};
 
@@ -14,6 +14,8 @@ pub struct Reel {
     pub at: Position,
     loaded: VecDeque<Loaded>,
     loaded_bytes: usize,
+    /// What is shown of the frame behind `at` already.
+    inside: Option<Inside>,
     /// Nothing more was there when we last heard.
     pub is_whole: bool,
 }
@@ -44,7 +46,19 @@ impl Reel {
     /// `None` if a newer daemon writes screens that we do not understand.
     pub fn restore(moment: &Moment) -> Option<Self> {
         let keyframe = Keyframe::from_bytes(&BASE64.decode(&moment.keyframe).ok()?)?;
-        Some(Self { screen: Screen::restore(&keyframe), at: moment.at, loaded: VecDeque::new(), loaded_bytes: 0, is_whole: false })
+        Some(Self {
+            screen: Screen::restore(&keyframe),
+            at: moment.at,
+            loaded: VecDeque::new(),
+            loaded_bytes: 0,
+            inside: moment.inside,
+            is_whole: false,
+        })
+    }
+
+    /// Exactly what is shown, which may be further than the position.
+    pub fn shown_until(&self) -> Offset {
+        self.inside.map_or(self.at.offset, |inside| inside.offset)
     }
 
     /// Where what is loaded ends.
@@ -68,11 +82,17 @@ impl Reel {
     pub fn load(&mut self, records: Records) {
         self.is_whole = records.at_end;
         let from = self.loaded_until();
+        // the first output behind the position is the one it is inside of
+        let mut is_behind = !self.loaded.is_empty();
         let mut time = self.loaded.back().map_or(self.at.time, |loaded| loaded.time);
         for record in records.records.into_iter().filter(|record| record.end > from) {
             // damage has no time of its own
             time = record.time.max(time);
-            let loaded = Loaded { end: record.end, time, step: step(record) };
+            let mut loaded = Loaded { end: record.end, time, step: step(record) };
+            if let (Step::Bytes(bytes), Some(Inside { drawn, .. })) = (&mut loaded.step, self.inside.filter(|_| !is_behind)) {
+                bytes.drain(..drawn.min(bytes.len()));
+                is_behind = true;
+            }
             self.loaded_bytes += loaded.size();
             self.loaded.push_back(loaded);
         }
@@ -86,6 +106,7 @@ impl Reel {
             self.loaded_bytes -= size;
             budget = budget.saturating_sub(size);
             self.at = Position { offset: loaded.end, time: loaded.time };
+            self.inside = None;
             match loaded.step {
                 Step::Bytes(bytes) => self.screen.feed(&bytes, &mut events),
                 Step::Resize(size) => self.screen.resize(size),
@@ -123,11 +144,22 @@ pub mod tests {
     pub fn moment(text: &str, at: Position, size: Size) -> Moment {
         let mut screen = Screen::new(size);
         screen.feed(text.as_bytes(), &mut Vec::new());
-        Moment { at, keyframe: BASE64.encode(screen.keyframe().to_bytes()), end: 1000, is_live: false }
+        Moment { at, inside: None, keyframe: BASE64.encode(screen.keyframe().to_bytes()), end: 1000, is_live: false }
     }
 
     pub fn output(end: Offset, time: u64, text: &str) -> Record {
         Record { end, time, what: What::Output { base64: BASE64.encode(text) } }
+    }
+
+    #[test]
+    fn what_is_shown_of_a_frame_is_not_drawn_again() {
+        let mut moment = moment("one", Position { offset: 10, time: 5 }, Size { cols: 20, rows: 4 });
+        moment.inside = Some(Inside { offset: 13, drawn: 3 });
+        let mut reel = Reel::restore(&moment).expect("a screen");
+        assert_eq!((reel.at.offset, reel.shown_until()), (10, 13));
+        reel.load(Records { records: vec![output(20, 5, "one two"), output(30, 6, " three")], at_end: true, is_live: false, end: 30 });
+        reel.advance(1000, 1 << 20, &mut Vec::new());
+        assert_eq!((reel.screen.row_text(0).as_str(), reel.shown_until()), ("one two three", 30));
     }
 
     #[test]

@@ -9,6 +9,7 @@ use crate::replay::event::{Effect, Turn};
 use crate::replay::find::Pattern;
 use crate::replay::keys::Direction;
 use crate::replay::place::Place;
+use crate::replay::reel::Reel;
 
 /// Jumping back to a command while playing: one that has only just begun is not meant.
 const JUST_BEGUN: u64 = 1_000_000;
@@ -42,7 +43,7 @@ impl Player {
             self.find_then = Some(direction);
             return self.say("searching…");
         }
-        let Some(from) = self.reel.as_ref().map(|reel| reel.at.offset) else { return };
+        let Some(from) = self.reel.as_ref().map(Reel::shown_until) else { return };
         self.turn += 1;
         self.finding = Some((self.turn, direction));
         self.say("searching…");

@@ -34,7 +34,7 @@ impl Player {
             self.steps = (self.steps + step).clamp(-MAX_STEPS, MAX_STEPS);
             return;
         }
-        let Some(from) = self.reel.as_ref().map(|reel| reel.at.offset) else { return };
+        let Some(from) = self.reel.as_ref().map(Reel::shown_until) else { return };
         let seek = if step > 0 { Seek::NextChange { from } } else { Seek::PreviousChange { from } };
         self.seek(seek, None, effects);
     }

@@ -30,6 +30,15 @@ pub fn outline() -> Outline {
     }
 }
 
+#[test]
+fn it_begins_so_long_before_the_end() {
+    for (text, time) in [("-10s", 90 * S), ("+10s", 10 * S), ("-1h", 0)] {
+        let start = Start { place: Some(Place::parse(text).expect(text)), ..Start::default() };
+        let (player, _) = Player::new(outline(), &start, TimeZone::UTC).expect("a player");
+        assert_eq!(player.time, time, "{text}");
+    }
+}
+
 const SIZE: Size = Size { cols: 80, rows: 24 };
 
 fn opened(outline: Outline, start: &Start) -> (Player, Vec<Effect>) {
