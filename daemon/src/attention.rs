@@ -356,7 +356,6 @@ mod tests {
     }
 
     #[test]
-    #[expect(clippy::too_many_lines, reason = "a table")]
     fn what_evidence_comes_to() {
         use Attention::{DoneUnseen, Idle, Stuck, Unknown, WaitingAnswer, WaitingApproval, Working};
         let never = Watched::Since(None);

@@ -251,8 +251,16 @@ pub fn begin(context: Context, beginning: Beginning) -> RuntimeHandle {
     let running = greeting.call;
     let language = beginning.interpreter.as_ref().map(|interpreter| interpreter.language);
     let settled = beginning.interpreter.as_ref().map_or(greeting.answered, |interpreter| interpreter.settled);
-    let handle =
-        RuntimeHandle::new(beginning.id, beginning.thread, language, asks, Arc::clone(&facts), ended_seen, activity_seen, sight_seen);
+    let handle = RuntimeHandle {
+        id: beginning.id,
+        thread: beginning.thread,
+        language,
+        facts: Arc::clone(&facts),
+        asks,
+        ended: ended_seen,
+        activity: activity_seen,
+        sight: sight_seen,
+    };
     let dir = context.paths.recording(beginning.id);
     let now = Instant::now();
     let runtime = Runtime {

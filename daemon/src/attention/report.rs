@@ -216,7 +216,7 @@ mod tests {
     fn records_replace_each_other_and_the_most_urgent_speaks() {
         let mut records = Records::default();
         assert_eq!(records.foremost(), None);
-        let mut say = |records: &mut Records, second, text: &str| records.take(parse(text).expect(text), at(second));
+        let say = |records: &mut Records, second, text: &str| records.take(parse(text).expect(text), at(second));
         say(&mut records, 1, "state=working:app=codex");
         say(&mut records, 2, "state=blocked:id=a/b:kind=permission");
         say(&mut records, 3, "state=done:id=a");

@@ -234,26 +234,13 @@ pub struct RuntimeHandle {
     /// `None` for a program on a PTY.
     pub language: Option<Language>,
     pub facts: Arc<Facts>,
-    asks: mpsc::Sender<Ask>,
-    ended: watch::Receiver<Option<Ended>>,
-    activity: watch::Receiver<u64>,
-    sight: watch::Receiver<Offset>,
+    pub(super) asks: mpsc::Sender<Ask>,
+    pub(super) ended: watch::Receiver<Option<Ended>>,
+    pub(super) activity: watch::Receiver<u64>,
+    pub(super) sight: watch::Receiver<Offset>,
 }
 
 impl RuntimeHandle {
-    pub(super) fn new(
-        id: RuntimeId,
-        thread: ThreadId,
-        language: Option<Language>,
-        asks: mpsc::Sender<Ask>,
-        facts: Arc<Facts>,
-        ended: watch::Receiver<Option<Ended>>,
-        activity: watch::Receiver<u64>,
-        sight: watch::Receiver<Offset>,
-    ) -> Self {
-        Self { id, thread, language, facts, asks, ended, activity, sight }
-    }
-
     async fn ask<T>(&self, make: impl FnOnce(oneshot::Sender<T>) -> Ask) -> Result<T, Failure> {
         let (answer, answered) = oneshot::channel();
         self.asks.send(make(answer)).await.map_err(|_| over())?;
