@@ -14,6 +14,7 @@ mod watch;
 use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
+use jiff::tz::TimeZone;
 use ratatui::layout::Rect;
 use shared::config::Prefix;
 use shared::id::SessionId;
@@ -83,6 +84,8 @@ pub struct Setting {
     /// The folder new sessions start in.
     pub here: String,
     pub home: Option<String>,
+    /// Of the user's clock.
+    pub zone: TimeZone,
     pub remembered: Remembered,
 }
 
@@ -103,6 +106,7 @@ pub struct App {
     pub prefix: Prefix,
     pub here: String,
     pub home: Option<String>,
+    pub zone: TimeZone,
     pub area: Rect,
     pub now: Duration,
     pub at: jiff::Timestamp,
@@ -154,6 +158,7 @@ impl App {
             prefix: setting.prefix,
             here: setting.here,
             home: setting.home,
+            zone: setting.zone,
             area: Rect::default(),
             now: Duration::ZERO,
             at: jiff::Timestamp::UNIX_EPOCH,

@@ -12,6 +12,7 @@ mod prompt;
 mod reel;
 mod run;
 mod screen_widget;
+mod selection;
 mod status;
 mod timeline;
 mod view;

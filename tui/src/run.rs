@@ -64,6 +64,7 @@ pub async fn dashboard(paths: &Paths) -> Result<(), Failure> {
         prefix: config.keys.prefix,
         here: here.to_string_lossy().into_owned(),
         home: std::env::var("HOME").ok(),
+        zone: jiff::tz::TimeZone::system(),
         remembered: keep::load(paths),
     };
     let client = watching(paths).await?;

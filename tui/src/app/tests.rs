@@ -25,6 +25,7 @@ pub fn setting() -> Setting {
         prefix: shared::config::Prefix::default(),
         here: "/home/me/src".into(),
         home: Some("/home/me".into()),
+        zone: jiff::tz::TimeZone::UTC,
         remembered: Remembered { is_known: true, ..Remembered::default() },
     }
 }

@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use jiff::tz::TimeZone;
 use ratatui::layout::Rect;
 use shared::exec::Language;
 use shared::id::{RuntimeId, SessionId};
@@ -86,9 +85,9 @@ impl App {
                     }
                     None => {}
                 }
-                Player::new(outline, &start, TimeZone::system()).map(|(player, wants)| (Box::new(player) as Box<dyn Component>, wants))
+                Player::new(outline, &start, self.zone.clone()).map(|(player, wants)| (Box::new(player) as Box<dyn Component>, wants))
             }
-            Opens::History => History::new(outline, TimeZone::system()).map(|(history, wants)| (Box::new(history) as Box<dyn Component>, wants)),
+            Opens::History => History::new(outline, self.zone.clone()).map(|(history, wants)| (Box::new(history) as Box<dyn Component>, wants)),
         };
         match made {
             Ok((component, wants)) => {

@@ -4,7 +4,7 @@
 use std::collections::HashSet;
 use std::time::Duration;
 
-use crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers, MouseEventKind};
+use crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
 use jiff::tz::TimeZone;
 use ratatui::Frame;
 use ratatui::layout::Rect;
@@ -25,6 +25,7 @@ use super::player::{Player, Start};
 use super::prompt::{Asks, Prompt, Typed};
 use super::run::Component;
 use super::screen_widget::{Part, ScreenWidget};
+use super::selection::{Point, Selection, Shape};
 use super::view;
 
 /// Lines asked for first, and when somebody scrolls beyond them: all that the daemon gives.
@@ -83,6 +84,7 @@ pub struct History {
     area: Rect,
     prompt: Option<Prompt>,
     shows_help: bool,
+    selection: Option<Selection>,
     /// Following what the program does meanwhile.
     watched: Offset,
     watching: Option<Turn>,
@@ -100,6 +102,8 @@ const HELP: &[(&str, &str)] = &[
     ("g G", "top, bottom"),
     ("/ n N", "search upwards; next, previous"),
     ("H L", "left, right in long lines"),
+    ("v y", "mark lines; copy them, or all that is shown"),
+    ("drag", "mark with the mouse, and copy"),
     ("", "above the top it goes back in time:"),
     ("↑ ↓", "by change; pgup pgdn by a second"),
     ("q esc enter", "back to the program"),
@@ -130,6 +134,7 @@ impl History {
             area: Rect::default(),
             prompt: None,
             shows_help: false,
+            selection: None,
             watched,
             watching: None,
             watch_at: None,
@@ -172,6 +177,9 @@ impl History {
             }
             return;
         }
+        if self.selecting(key, effects) {
+            return;
+        }
         let is_control = key.modifiers.contains(KeyModifiers::CONTROL);
         let page = self.height().saturating_sub(1).max(1);
         match key.code {
@@ -200,6 +208,123 @@ impl History {
             KeyCode::Char('?') => self.shows_help = true,
             _ => {}
         }
+    }
+
+    /// Lines that can be marked: those that are shown, or the rows of the screen of then.
+    fn line(&self, line: usize) -> Option<(String, bool)> {
+        match (self.mode, self.player.screen()) {
+            (Mode::Time, Some(screen)) => {
+                let row = u16::try_from(line).ok().filter(|row| *row < screen.size().rows)?;
+                Some((screen.row_text(row), screen.row_wrapped(row)))
+            }
+            _ => self.lines.get(line).map(|line| (line.text.clone(), line.wrapped)),
+        }
+    }
+
+    fn count(&self) -> usize {
+        match (self.mode, self.player.screen()) {
+            (Mode::Time, Some(screen)) => usize::from(screen.size().rows),
+            _ => self.lines.len(),
+        }
+    }
+
+    /// The row and column of the first cell that is shown.
+    fn corner(&self) -> (usize, usize) {
+        match (self.mode, self.player.part()) {
+            (Mode::Time, Part::From { row, col }) => (usize::from(row), usize::from(col)),
+            (Mode::Time, Part::All) => (0, 0),
+            (Mode::Lines, _) => (self.top, usize::from(self.left)),
+        }
+    }
+
+    /// Keys of marking; `true` if this was one.
+    fn selecting(&mut self, key: KeyEvent, effects: &mut Vec<Effect>) -> bool {
+        let is_control = key.modifiers.contains(KeyModifiers::CONTROL);
+        let page = self.height().saturating_sub(1).max(1).cast_signed();
+        let Some(selection) = &mut self.selection else {
+            match key.code {
+                KeyCode::Char('v' | 'V') if !is_control => {
+                    let last = (self.corner().0 + self.height()).min(self.count()).saturating_sub(1);
+                    self.selection = Some(Selection::new(Point { line: last, col: 0 }, Shape::Lines));
+                    self.player.say("↑ ↓ mark lines; y copies them, esc does not");
+                }
+                KeyCode::Char('y') if !is_control => {
+                    let top = self.corner().0;
+                    let mut all = Selection::new(Point { line: top, col: 0 }, Shape::Lines);
+                    all.head.line = (top + self.height()).min(self.count()).saturating_sub(1);
+                    self.copy(all, effects);
+                }
+                _ => return false,
+            }
+            return true;
+        };
+        let by = match key.code {
+            KeyCode::Char('y') | KeyCode::Enter => {
+                let selection = *selection;
+                self.copy(selection, effects);
+                return true;
+            }
+            KeyCode::Esc | KeyCode::Char('q' | 'v' | 'V') => {
+                self.selection = None;
+                return true;
+            }
+            KeyCode::Char('u') if is_control => -page / 2,
+            KeyCode::Char('d') if is_control => page / 2,
+            KeyCode::Up | KeyCode::Char('k') => -1,
+            KeyCode::Down | KeyCode::Char('j') => 1,
+            KeyCode::PageUp => -page,
+            KeyCode::PageDown => page,
+            KeyCode::Home | KeyCode::Char('g') => isize::MIN / 4,
+            KeyCode::End | KeyCode::Char('G') => isize::MAX / 4,
+            _ => return true,
+        };
+        selection.shape = Shape::Lines;
+        let to = selection.head.line.saturating_add_signed(by);
+        self.mark_to(to);
+        true
+    }
+
+    /// The end of what is marked moves, and is seen.
+    fn mark_to(&mut self, line: usize) {
+        let (last, height, bottom) = (self.count().saturating_sub(1), self.height(), self.bottom());
+        let Some(selection) = &mut self.selection else { return };
+        selection.head.line = line.min(last);
+        if self.mode == Mode::Lines {
+            let head = selection.head.line;
+            self.top = self.top.clamp((head + 1).saturating_sub(height), head).min(bottom);
+            self.has_moved = true;
+        }
+    }
+
+    fn copy(&mut self, selection: Selection, effects: &mut Vec<Effect>) {
+        self.selection = None;
+        let lines: Vec<Option<(String, bool)>> = (0..self.count()).map(|line| self.line(line)).collect();
+        let text = selection.text(|line| lines.get(line)?.as_ref().map(|(text, wrapped)| (text.as_str(), *wrapped)));
+        let what = shared::text::count(selection.lines(), "line");
+        self.player.say(&format!("copied {what} to the clipboard"));
+        effects.push(Effect::Copy(text));
+    }
+
+    fn mouse(&mut self, mouse: MouseEvent, effects: &mut Vec<Effect>) {
+        let (top, left) = self.corner();
+        let row = usize::from(mouse.row.saturating_sub(self.area.y)).min(self.height().saturating_sub(1));
+        let at = Point { line: (top + row).min(self.count().saturating_sub(1)), col: left + usize::from(mouse.column.saturating_sub(self.area.x)) };
+        match mouse.kind {
+            MouseEventKind::ScrollUp => self.wheel(Direction::Back, effects),
+            MouseEventKind::ScrollDown => self.wheel(Direction::Forward, effects),
+            MouseEventKind::Down(MouseButton::Left) => self.selection = Some(Selection::new(at, Shape::Characters)),
+            MouseEventKind::Drag(MouseButton::Left) => {
+                if let Some(selection) = &mut self.selection {
+                    selection.head = at;
+                }
+            }
+            MouseEventKind::Up(MouseButton::Left) => match self.selection.take() {
+                Some(selection) if !selection.is_click() => self.copy(selection, effects),
+                _ => {}
+            },
+            _ => return,
+        }
+        self.is_dirty = true;
     }
 
     fn wheel(&mut self, direction: Direction, effects: &mut Vec<Effect>) {
@@ -295,6 +420,7 @@ impl History {
         self.has_all_lines = lines.len() < FIRST_LINES as usize || !is_first;
         let more = lines.len().saturating_sub(self.scrolled);
         self.lines.splice(..self.scrolled, lines);
+        self.selection = None;
         self.scrolled += more;
         self.top += more;
         self.found = self.found.map(|line| line + more);
@@ -468,11 +594,7 @@ impl Component for History {
         match event {
             Event::Key(key) if key.kind == KeyEventKind::Release => {}
             Event::Key(key) => self.key(key, &mut effects),
-            Event::Mouse(mouse) => match mouse.kind {
-                MouseEventKind::ScrollUp => self.wheel(Direction::Back, &mut effects),
-                MouseEventKind::ScrollDown => self.wheel(Direction::Forward, &mut effects),
-                _ => {}
-            },
+            Event::Mouse(mouse) => self.mouse(mouse, &mut effects),
             Event::Resized(area) => {
                 let from_bottom = self.bottom().saturating_sub(self.top);
                 self.area = area;
@@ -555,6 +677,16 @@ impl Component for History {
                 frame.render_widget(ScreenWidget { screen: &page, part, found: &found(&page) }, above);
             }
             _ => {}
+        }
+        if let Some(selection) = &self.selection {
+            let (top, left) = self.corner();
+            let buffer = frame.buffer_mut();
+            for y in 0..above.height {
+                let Some(columns) = selection.columns(top + usize::from(y)) else { continue };
+                for x in (0..above.width).filter(|x| columns.contains(&(left + usize::from(*x)))) {
+                    buffer[(above.x + x, above.y + y)].set_style(Style::new().add_modifier(Modifier::REVERSED));
+                }
+            }
         }
         let status = Rect { y: area.bottom().saturating_sub(1), height: area.height.min(1), ..area };
         let text = self.status(usize::from(area.width));

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, HashSet};
 
+use jiff::tz::TimeZone;
 use shared::event::Event;
 use shared::exec::{HistoryEntry, Place, Stage, State, States};
 use shared::id::{RuntimeId, Seq, SessionId};
@@ -277,7 +278,7 @@ impl Detail {
     /// Rows of the page.
     pub fn count(&self) -> usize {
         match self.page {
-            Page::Layers => self.layer_lines().len(),
+            Page::Layers => self.layer_lines(&TimeZone::UTC).len(),
             Page::Events => self.events().len(),
             Page::Commands => self.commands().len(),
             Page::Context => self.context().len(),
@@ -379,7 +380,7 @@ impl Detail {
     pub fn row_text(&self) -> Option<String> {
         let cursor = self.cursor();
         match self.page {
-            Page::Layers => self.layer_lines().get(cursor).map(|line| line.value.clone()),
+            Page::Layers => self.layer_lines(&TimeZone::UTC).get(cursor).map(|line| line.value.clone()),
             Page::Events => self.events().get(cursor).map(|event| format!("{} {} {}", event.at, event.kind, event.data)),
             Page::Commands => self.commands().get(cursor).map(|command| command.text.clone()),
             Page::Context => self.context().get(cursor).map(|row| row.value.clone()),
@@ -387,8 +388,8 @@ impl Detail {
         }
     }
 
-    pub fn layer_lines(&self) -> Vec<super::layers::LayerLine> {
-        super::layers::lines(self.session.as_ref(), self.layers.as_ref(), &self.states)
+    pub fn layer_lines(&self, zone: &TimeZone) -> Vec<super::layers::LayerLine> {
+        super::layers::lines(self.session.as_ref(), self.layers.as_ref(), &self.states, zone)
     }
 }
 

@@ -1,5 +1,6 @@
 //! The layers of a thread as lines: what is there, in words. Pure.
 
+use jiff::tz::TimeZone;
 use shared::exec::State;
 use shared::message::Layers;
 use shared::runtime::{Runtime, RuntimeState};
@@ -23,18 +24,26 @@ pub enum Tone {
     Bad,
 }
 
-struct Lines(Vec<LayerLine>);
+struct Lines<'a> {
+    lines: Vec<LayerLine>,
+    zone: &'a TimeZone,
+}
 
-impl Lines {
+impl Lines<'_> {
+    /// On the user's own clock.
+    fn moment(&self, at: jiff::Timestamp) -> String {
+        at.to_zoned(self.zone.clone()).strftime("%Y-%m-%d %H:%M:%S").to_string()
+    }
+
     fn heading(&mut self, text: impl Into<String>) {
-        if !self.0.is_empty() {
-            self.0.push(LayerLine { label: String::new(), value: String::new(), tone: Tone::Plain });
+        if !self.lines.is_empty() {
+            self.lines.push(LayerLine { label: String::new(), value: String::new(), tone: Tone::Plain });
         }
-        self.0.push(LayerLine { label: String::new(), value: text.into(), tone: Tone::Heading });
+        self.lines.push(LayerLine { label: String::new(), value: text.into(), tone: Tone::Heading });
     }
 
     fn field(&mut self, label: &str, value: impl AsRef<str>) {
-        self.0.push(LayerLine { label: label.into(), value: visible(value.as_ref()), tone: Tone::Plain });
+        self.lines.push(LayerLine { label: label.into(), value: visible(value.as_ref()), tone: Tone::Plain });
     }
 
     fn maybe(&mut self, label: &str, value: Option<&str>) {
@@ -46,12 +55,12 @@ impl Lines {
     }
 
     fn bad(&mut self, label: &str, value: &str) {
-        self.0.push(LayerLine { label: label.into(), value: visible(value), tone: Tone::Bad });
+        self.lines.push(LayerLine { label: label.into(), value: visible(value), tone: Tone::Bad });
     }
 }
 
-pub fn lines(session: Option<&Session>, layers: Option<&Layers>, states: &[State]) -> Vec<LayerLine> {
-    let mut lines = Lines(Vec::new());
+pub fn lines(session: Option<&Session>, layers: Option<&Layers>, states: &[State], zone: &TimeZone) -> Vec<LayerLine> {
+    let mut lines = Lines { lines: Vec::new(), zone };
     if let Some(session) = session {
         of_session(session, &mut lines);
     }
@@ -73,7 +82,7 @@ pub fn lines(session: Option<&Session>, layers: Option<&Layers>, states: &[State
             lines.heading(format!("lease · {}", lease.provider));
             lines.field("id", lease.id.to_string());
             if let Some(instance) = &lease.instance {
-                lines.field("instance", format!("{} since {}", instance.place, moment(instance.created_at)));
+                lines.field("instance", format!("{} since {}", instance.place, lines.moment(instance.created_at)));
             }
         }
     }
@@ -99,24 +108,24 @@ pub fn lines(session: Option<&Session>, layers: Option<&Layers>, states: &[State
         }
         lines.field("state", format!("version {}", state.state_version));
     }
-    lines.0
+    lines.lines
 }
 
-fn of_session(session: &Session, lines: &mut Lines) {
+fn of_session(session: &Session, lines: &mut Lines<'_>) {
     lines.heading(format!("session · {}", visible(&session.name)));
     lines.field("id", session.id.to_string());
     lines.field("status", status_words(session));
     if let Some(needs) = &session.needs {
-        lines.field("attention", format!("{} since {}: {}", needs.state, moment(needs.since), needs.why));
+        lines.field("attention", format!("{} since {}: {}", needs.state, lines.moment(needs.since), needs.why));
     }
     lines.maybe("task", session.task.as_deref());
     lines.maybe("mode", session.mode.as_deref());
     lines.maybe("user", session.user.as_deref());
     lines.maybe("channel", session.channel.as_deref());
     lines.field("iterations", format!("{} of {}", session.iterations, session.max_iterations));
-    lines.field("made", moment(session.created_at));
+    lines.field("made", lines.moment(session.created_at));
     if let Some(at) = session.ended_at {
-        lines.field("ended", moment(at));
+        lines.field("ended", lines.moment(at));
     }
     lines.field("policy", format!("idle {}, in all {}", session.policy.idle_timeout, session.policy.max_duration));
     lines.maybe("group", session.group.as_deref());
@@ -129,18 +138,18 @@ fn of_session(session: &Session, lines: &mut Lines) {
     }
 }
 
-fn of_thread(layers: &Layers, lines: &mut Lines) {
+fn of_thread(layers: &Layers, lines: &mut Lines<'_>) {
     lines.heading("thread");
     lines.field("id", layers.thread.id.to_string());
     lines.field("workspace", &layers.thread.workspace);
     lines.field("tasks", layers.thread.task_count.to_string());
     for line in layers.sessions.iter().skip(1).take(10) {
         let task = line.task.as_deref().map(|task| format!(": {}", task.lines().next().unwrap_or_default())).unwrap_or_default();
-        lines.field("before", format!("{} {}{task}", moment(line.created_at), line.status));
+        lines.field("before", format!("{} {}{task}", lines.moment(line.created_at), line.status));
     }
 }
 
-fn of_runtime(runtime: &Runtime, lines: &mut Lines) {
+fn of_runtime(runtime: &Runtime, lines: &mut Lines<'_>) {
     lines.field("program", shell_words(&runtime.launch.argv));
     match &runtime.state {
         RuntimeState::Starting => lines.field("runtime", "starting"),
@@ -148,17 +157,12 @@ fn of_runtime(runtime: &Runtime, lines: &mut Lines) {
             let holder = runtime.holder_pid.map(|pid| format!(", holder {pid}")).unwrap_or_default();
             lines.field("runtime", format!("running, pid {pid}{holder}"));
         }
-        RuntimeState::Exited { status, at } => lines.field("runtime", format!("ended {} with {status}", moment(*at))),
-        RuntimeState::Lost { reason, at } => lines.bad("runtime", &format!("{} ({})", reason.sentence(), moment(*at))),
+        RuntimeState::Exited { status, at } => lines.field("runtime", format!("ended {} with {status}", lines.moment(*at))),
+        RuntimeState::Lost { reason, at } => lines.bad("runtime", &format!("{} ({})", reason.sentence(), lines.moment(*at))),
         RuntimeState::Refused { error, .. } => lines.bad("runtime", error),
     }
     lines.field("recording", format!("{} on disk", bytes(runtime.recording.bytes)));
     if let Some(why) = &runtime.recording.suspended {
         lines.bad("suspended", why);
     }
-}
-
-/// On the user's own clock.
-fn moment(at: jiff::Timestamp) -> String {
-    at.to_zoned(jiff::tz::TimeZone::system()).strftime("%Y-%m-%d %H:%M:%S").to_string()
 }

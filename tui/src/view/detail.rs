@@ -13,7 +13,6 @@ use crate::cli::length;
 use crate::state::detail::{Detail, Page};
 use crate::state::layers::Tone;
 use crate::state::tree::Fold;
-use crate::theme::Theme;
 
 pub fn draw(app: &App, detail: &Detail, frame: &mut Frame<'_>) {
     let theme = &app.theme;
@@ -69,7 +68,7 @@ fn lines(app: &App, detail: &Detail, width: usize) -> Vec<Line<'static>> {
     let theme = &app.theme;
     match detail.page {
         Page::Layers => detail
-            .layer_lines()
+            .layer_lines(&app.zone)
             .into_iter()
             .map(|line| match line.tone {
                 Tone::Heading => Line::styled(format!(" {}", line.value), theme.accent),
@@ -82,7 +81,7 @@ fn lines(app: &App, detail: &Detail, width: usize) -> Vec<Line<'static>> {
                 }
             })
             .collect(),
-        Page::Events => detail.events().into_iter().map(|event| event_line(event, theme, width)).collect(),
+        Page::Events => detail.events().into_iter().map(|event| event_line(app, event, width)).collect(),
         Page::Commands => {
             let commands = detail.commands();
             commands
@@ -101,7 +100,7 @@ fn lines(app: &App, detail: &Detail, width: usize) -> Vec<Line<'static>> {
                     let room = width.saturating_sub(45);
                     Line::from(vec![
                         Span::styled(format!(" {mark} "), style),
-                        Span::styled(format!("{} ", clock(command.at)), theme.dim),
+                        Span::styled(format!("{} ", clock(app, command.at)), theme.dim),
                         Span::styled(cell(who, 8) + " ", theme.dim),
                         Span::styled(cell(&code, 4), theme.bad),
                         Span::styled(format!("{took:>8} "), theme.dim),
@@ -135,7 +134,7 @@ fn lines(app: &App, detail: &Detail, width: usize) -> Vec<Line<'static>> {
             .into_iter()
             .map(|(at, change, path)| {
                 Line::from(vec![
-                    Span::styled(format!(" {} ", clock(at)), theme.dim),
+                    Span::styled(format!(" {} ", clock(app, at)), theme.dim),
                     Span::styled(cell(&change, 9) + " ", theme.note),
                     Span::raw(fit(&path, width.saturating_sub(22))),
                 ])
@@ -144,7 +143,8 @@ fn lines(app: &App, detail: &Detail, width: usize) -> Vec<Line<'static>> {
     }
 }
 
-fn event_line(event: &Event, theme: &Theme, width: usize) -> Line<'static> {
+fn event_line(app: &App, event: &Event, width: usize) -> Line<'static> {
+    let theme = &app.theme;
     let style = match event.kind.as_str() {
         "error" | "lost" | "timeout" | "recording_suspended" => theme.bad,
         "complete" | "start" | "resume" | "restored" => theme.good,
@@ -159,7 +159,7 @@ fn event_line(event: &Event, theme: &Theme, width: usize) -> Line<'static> {
     };
     let room = width.saturating_sub(36);
     Line::from(vec![
-        Span::styled(format!(" {} ", clock(event.at)), theme.dim),
+        Span::styled(format!(" {} ", clock(app, event.at)), theme.dim),
         Span::styled(cell(&event.kind, 16) + " ", style),
         Span::styled(cell(event.author.as_str(), 6) + " ", theme.dim),
         Span::raw(fit(&visible(&data), room)),
@@ -174,6 +174,6 @@ fn plain(value: &serde_json::Value) -> String {
 }
 
 /// Time of day, on the user's own clock.
-pub fn clock(at: jiff::Timestamp) -> String {
-    at.to_zoned(jiff::tz::TimeZone::system()).strftime("%H:%M:%S").to_string()
+pub fn clock(app: &App, at: jiff::Timestamp) -> String {
+    at.to_zoned(app.zone.clone()).strftime("%H:%M:%S").to_string()
 }

@@ -133,7 +133,7 @@ fn draw_moment(app: &App, hits: &Hits, frame: &mut Frame<'_>, place: Rect) {
     let Some(hit) = hits.current() else { return };
     let title = Rect { height: 1.min(place.height), ..place };
     let inside = Rect { y: place.y + 1, height: place.height.saturating_sub(1), ..place };
-    let at = hit.at.to_zoned(jiff::tz::TimeZone::system()).strftime("%Y-%m-%d %H:%M:%S").to_string();
+    let at = hit.at.to_zoned(app.zone.clone()).strftime("%Y-%m-%d %H:%M:%S").to_string();
     rule(&[(hit.name.clone(), theme.strong), (at, theme.dim)], "enter plays from here", theme.border, title, frame);
     match hits.shown() {
         Some(screen) => {

@@ -47,11 +47,10 @@ fn drawn(app: &App) -> String {
 
 /// Ids are made anew each time: their digits are no part of a picture.
 fn without_ids(text: &str) -> String {
-    let is_id = |word: &str| word.len() == 36 && word.matches('-').count() == 4;
-    text.lines()
-        .map(|line| line.split(' ').map(|word| if is_id(word) { "00000000-0000-7000-8000-000000000000" } else { word }).collect::<Vec<_>>().join(" "))
-        .collect::<Vec<_>>()
-        .join("\n")
+    let is_id = |word: &str| word.len() > 12 && word.as_bytes()[8] == b'-' && word.bytes().take(8).all(|byte| byte.is_ascii_hexdigit());
+    let zeros = |word: &str| word.chars().map(|c| if c.is_ascii_hexdigit() { '0' } else { c }).collect::<String>();
+    let line = |line: &str| line.split(' ').map(|word| if is_id(word) { zeros(word) } else { word.to_owned() }).collect::<Vec<_>>().join(" ");
+    text.lines().map(line).collect::<Vec<_>>().join("\n")
 }
 
 fn snapshot(name: &str, mut make: impl FnMut(u16, u16) -> App) {
