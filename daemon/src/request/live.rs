@@ -213,7 +213,7 @@ async fn last_screen(context: &Context, session: &Session, after: Option<Offset>
         if end.is_some() && end == after {
             return Ok(None);
         }
-        replay.seek(shared::replay::Seek::End).map(|(at, keyframe)| Some((at.offset, keyframe)))
+        replay.seek(shared::replay::Seek::End).map(|(at, keyframe, _)| Some((at.offset, keyframe)))
     };
     match super::replay::work(context, read).await? {
         Some((at, keyframe)) => Ok(sight(at, Some(&keyframe), false)),
