@@ -36,7 +36,7 @@ pub use table::{ago, bytes, length, mark, short_path, status_words, what};
 
 const EXAMPLES: &str = "\
 Examples:
-  sessions-tui                          the list of sessions; enter attaches
+  sessions-tui                          the dashboard: n starts something, enter attaches, ? shows every key
   sessions-tui new                      your shell, in a session named after this folder
   sessions-tui new -n api -- npm run dev
   sessions-tui attach api               ctrl-b d leaves it running, ctrl-b [ looks back, ctrl-b ? shows the keys

@@ -137,7 +137,7 @@ fn days(calendar: &Calendar, theme: &Theme, width: usize, lines: &mut Vec<Line<'
         lines.push(Line::from(spans));
     }
     if let (Some(first), Some(last)) = (shown.first(), shown.last()) {
-        let room = (shown.len() * 2).saturating_sub(11);
+        let room = (shown.len() * 2).saturating_sub(6);
         lines.push(Line::styled(format!("      {}{:>room$}", short(&first.date), short(&last.date)), theme.dim));
     }
 }

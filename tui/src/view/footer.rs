@@ -149,7 +149,9 @@ fn hints(app: &App, area: Rect) -> Vec<(String, &'static str, Option<Action>, u1
                 wanted.push(key(Action::Back, "back"));
             }
         }
-        Some(View::Stats(_) | View::Messages { .. } | View::Time(_)) => {
+        // it has a line of its own
+        Some(View::Time(_)) => {}
+        Some(View::Stats(_) | View::Messages { .. }) => {
             wanted.push(key(Action::Down, "scroll"));
             wanted.push(key(Action::Help, "keys"));
             wanted.push(key(Action::Back, "back"));
