@@ -20,8 +20,8 @@ const HELLO_PATIENCE: Duration = Duration::from_secs(5);
 /// Room made for each read.
 const READ_BYTES: usize = 4 << 10;
 
-/// Calls of one client that are under way; more make it wait.
-const CALLS_AT_ONCE: usize = 64;
+/// Calls of one client that are under way; more make it wait. A dashboard waits for each of its tiles.
+const CALLS_AT_ONCE: usize = 256;
 
 pub async fn serve(context: Context, stream: Stream, author: Author) {
     context.clients.fetch_add(1, Ordering::Relaxed);

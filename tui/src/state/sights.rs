@@ -11,12 +11,10 @@ use shared::live::{Look, Sight};
 use shared::message::Request;
 use shared::screen::{Keyframe, Screen};
 
-/// A screen that changes without end is drawn this often.
-const PACE: Duration = Duration::from_millis(40);
-
-/// Many at once: less often, so that all of them together cost little.
-const SLOW_PACE: Duration = Duration::from_millis(120);
-const MANY: usize = 4;
+/// A screen that changes without end is asked for this often; of many each less often, so that all of them together cost little.
+const PACE: Duration = Duration::from_millis(33);
+const PACE_OF_EACH: Duration = Duration::from_millis(8);
+const SLOWEST_PACE: Duration = Duration::from_millis(500);
 
 /// A cursor that moves on asks for nothing that lasts.
 const REST: Duration = Duration::from_millis(200);
@@ -104,7 +102,7 @@ impl Sights {
 
     /// `true` if there is something new to be seen.
     pub fn take(&mut self, id: SessionId, answer: Result<Sight, String>, now: Duration) -> bool {
-        let pace = if self.wanted.len() > MANY { SLOW_PACE } else { PACE };
+        let pace = (PACE_OF_EACH * self.wanted.len() as u32).clamp(PACE, SLOWEST_PACE);
         let Some(one) = self.by_session.get_mut(&id) else { return false };
         one.is_asked = false;
         match answer {

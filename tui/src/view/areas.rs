@@ -98,12 +98,16 @@ pub fn list_height(app: &App) -> usize {
 const TILE_COLS: u16 = 36;
 const TILE_ROWS: u16 = 8;
 
+/// Tiles at once: more than these nobody can watch, and each is a question to the daemon.
+const MOST_TILES: u16 = 96;
+
 /// Columns and rows of tiles, for so many sessions.
 fn shape(area: Rect, count: usize) -> (u16, u16) {
     let most_cols = (area.width / TILE_COLS).max(1);
     let most_rows = (area.height / TILE_ROWS).max(1);
     let count = count.max(1) as u16;
     // the fewest columns with which all are seen at once, so that tiles are as wide as can be
+    let most_rows = most_rows.min((MOST_TILES / most_cols).max(1));
     let cols = (1..=most_cols).find(|cols| count.div_ceil(*cols) <= most_rows && count.div_ceil(*cols) <= (*cols).max(2)).unwrap_or(most_cols);
     let rows = count.div_ceil(cols).min(most_rows);
     (cols, rows)

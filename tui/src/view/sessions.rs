@@ -37,6 +37,7 @@ enum Column {
     Cpu,
     Memory,
     Idle,
+    Age,
     Workspace,
 }
 
@@ -52,6 +53,7 @@ impl Column {
             Self::Cpu => "cpu",
             Self::Memory => "mem",
             Self::Idle => "idle",
+            Self::Age => "age",
             Self::Workspace => "workspace",
         }
     }
@@ -90,12 +92,13 @@ fn plan(app: &App, width: usize) -> Vec<(Column, usize)> {
     take(Column::Cpu, 4, 18, &mut plan);
     take(Column::Memory, 5, 18, &mut plan);
     let workspace = widest(|session| session.workspace.clone(), 9, 30);
+    take(Column::Age, 4, 24, &mut plan);
     take(Column::Workspace, workspace.min(width / 5), 24, &mut plan);
     if left >= MIN_WHAT {
         plan.push((Column::What, left - 1));
     }
     let order =
-        [Column::Mark, Column::Name, Column::Status, Column::What, Column::Budget, Column::Curve, Column::Cpu, Column::Memory, Column::Idle, Column::Workspace];
+        [Column::Mark, Column::Name, Column::Status, Column::What, Column::Budget, Column::Curve, Column::Cpu, Column::Memory, Column::Idle, Column::Age, Column::Workspace];
     plan.sort_by_key(|(column, _)| order.iter().position(|one| one == column));
     plan
 }
@@ -197,6 +200,7 @@ fn content(app: &App, session: &Session, rate: Option<&Rate>, column: Column, wi
         },
         Column::Memory => (rate.and_then(|rate| rate.memory).filter(|_| is_live).map(memory).unwrap_or_default(), theme.dim),
         Column::Idle => (idle(session.last_activity_at, app.at), theme.dim),
+        Column::Age => (crate::cli::ago(session.created_at, app.at), theme.dim),
         Column::Workspace => (short_path(&session.workspace, app.home.as_deref()), theme.dim),
     }
 }
