@@ -233,7 +233,7 @@ fn what_a_program_says_of_itself_is_evidence() {
     tell("state=blocked:app=codex:kind=permission:msg=YXBwcm92ZSBCYXNo");
     root.run(&["wait", "agent", "--for", "attention=waiting_approval", "--timeout", "20s"]).ok();
     assert_eq!(needs(&root, "agent"), ("waiting_approval".into(), "approve Bash".into()));
-    assert!(root.run(&["ls"]).ok().lines().any(|line| line.starts_with("?  agent")));
+    assert!(root.run(&["ls"]).ok().lines().any(|line| line.starts_with("agent  ?")));
     wait_until("the event that tells of it", || {
         root.events("agent").iter().any(|event| event["type"] == "status" && event["data"]["state"] == "waiting_approval")
     });
@@ -300,7 +300,7 @@ fn what_has_ended_is_news_until_somebody_has_looked() {
         root.wait_status(name, "failed");
         assert_eq!(needs(&root, name), ("done_unseen".into(), "failed: exit code 3".into()));
     }
-    assert!(root.run(&["ls"]).ok().lines().any(|line| line.starts_with("*  looked")));
+    assert!(root.run(&["ls"]).ok().lines().any(|line| line.starts_with("looked    *")));
     // somebody who is there when it ends sees it
     let mut term = Term::open(&root, 80, 24, &["attach", "watched"]);
     wait_until("the client", || root.session("watched")["clients"] == 1);

@@ -39,7 +39,7 @@ Examples:
   sessions-tui                          the dashboard: n starts something, enter attaches, ? shows every key
   sessions-tui new                      your shell, in a session named after this folder
   sessions-tui new -n api -- npm run dev
-  sessions-tui attach api               ctrl-b d leaves it running, ctrl-b [ looks back, ctrl-b ? shows the keys
+  sessions-tui attach api               ctrl-b d leaves it running, ctrl-b n goes to the next, ctrl-b ? shows the keys
   sessions-tui replay api --at 14:05     what it printed, as it was then
   sessions-tui send api --enter 'git status' && sessions-tui wait api --for quiet && sessions-tui screen api
   sessions-tui exec 'cd src && make'     in this folder's own bash, which stays; -l python, -l node
@@ -74,7 +74,7 @@ pub enum Command {
         after_help = "Any filter searches all sessions, also those that ended long ago.\n\nExamples:\n  sessions-tui ls\n  sessions-tui ls --status active,paused --mode developer\n  sessions-tui ls --text login --created-after 7d --json"
     )]
     Ls(LsArgs),
-    /// Attach to a session; ctrl-b d detaches, ctrl-b [ looks back, ctrl-b ? shows the keys
+    /// Attach to a session; ctrl-b d detaches, ctrl-b n and p go to the next and previous, ctrl-b [ looks back, ctrl-b ? shows the keys
     Attach {
         /// The session; without it, the one that was active last
         name: Option<String>,
@@ -131,7 +131,7 @@ pub enum Command {
     Wait {
         /// The session: its name, its id, or the beginning of either
         name: String,
-        /// exit, quiet (no output for 1s, or quiet=DURATION), text=REGEX on the screen, status=STATUS
+        /// exit, quiet (no output for 1s, or quiet=DURATION), text=REGEX on the screen, status=STATUS, attention=STATE
         #[arg(long = "for", value_name = "WHAT", value_parser = parse::condition)]
         condition: Condition,
         /// Give up after this long (500ms, 30s, 10m, 1h)

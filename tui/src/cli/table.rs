@@ -126,8 +126,9 @@ pub fn sessions(sessions: &[Session], look: &Look<'_>) -> String {
         .map(|session| {
             let clients = if session.clients > 0 { format!("{} attached", session.clients) } else { String::new() };
             [
-                attention_mark(session).map(String::from).unwrap_or_default(),
+                // the name comes first, whoever needs somebody: scripts look for it there
                 visible(&session.name),
+                attention_mark(session).map(String::from).unwrap_or_default(),
                 format!("{} {}", mark(session.status), status_words(session)),
                 ago(session.last_activity_at, look.now),
                 what(session),
@@ -136,11 +137,11 @@ pub fn sessions(sessions: &[Session], look: &Look<'_>) -> String {
             ]
         })
         .collect();
-    let titles = ["", "NAME", "STATUS", "IDLE", "TASK OR COMMAND", "WORKSPACE", ""];
+    let titles = ["NAME", "", "STATUS", "IDLE", "TASK OR COMMAND", "WORKSPACE", ""];
     let natural = |column: usize| rows.iter().map(|row| columns(&row[column])).chain([columns(titles[column])]).max().unwrap_or(0);
     let mut widths: [usize; 7] = std::array::from_fn(natural);
     // each may have its share of the width; the two that can be cut without harm share what is left
-    widths[1] = widths[1].min((look.width / 4).clamp(8, 28));
+    widths[0] = widths[0].min((look.width / 4).clamp(8, 28));
     widths[2] = widths[2].min((look.width * 3 / 10).clamp(10, 30));
     if look.width < NARROW {
         widths[5] = 0;
@@ -163,7 +164,7 @@ pub fn sessions(sessions: &[Session], look: &Look<'_>) -> String {
             .map(|&c| {
                 let text = pad(&row[c], widths[c]);
                 let sgr = match c {
-                    0 if !row[0].is_empty() => attention_colour(&row[0]),
+                    1 if !row[1].is_empty() => attention_colour(&row[1]),
                     2 => colour(session.status),
                     _ => return text,
                 };
@@ -227,14 +228,14 @@ mod tests {
                 })
                 .collect();
             let text = super::sessions(&sessions, &Look { width: 80, colours: false, home: None, now: jiff::Timestamp::UNIX_EPOCH });
-            text.lines().map(|line| line.chars().take(4).collect::<String>()).collect::<Vec<_>>()
+            text.lines().map(|line| line.chars().take(7).collect::<String>()).collect::<Vec<_>>()
         };
         let waits = Some(Attention::WaitingAnswer);
         assert_eq!(
             list(&[waits, Some(Attention::Stuck), Some(Attention::DoneUnseen), Some(Attention::Working), None]),
-            ["   N", "?  a", "!  a", "*  a", "   a", "   a"]
+            ["NAME   ", "a     ?", "a     !", "a     *", "a      ", "a      "]
         );
-        assert_eq!(list(&[Some(Attention::Idle), None])[0], "NAME", "no column for nothing");
+        assert_eq!(list(&[Some(Attention::Idle), None])[0], "NAME  S", "no column for nothing");
     }
 
     #[test]
