@@ -17,6 +17,7 @@ import signal
 import statistics
 import struct
 import subprocess
+import sys
 import tempfile
 import termios
 import time
@@ -191,11 +192,17 @@ def row(name, got):
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--quick", action="store_true")
-    quick = parser.parse_args().quick
+    parser.add_argument("--only", help="a word of the cases that are wanted: 1000, flood, …")
+    wanted = parser.parse_args()
+    quick = wanted.quick
+    # whoever ends it ends what it started, too
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit("ended"))
     rounds, seconds = (40, 4) if quick else (200, 10)
     print("| | key to first byte, p50 / p99 ms | key to whole frame | frame, mark to mark | frames/s | CPU of the client |\n|---|---|---|---|--:|--:|")
     cases = [("1 session", 1, False), ("100 sessions", 100, False), ("1000 sessions", 1000, False), ("100 sessions that flood", 100, True)]
     for name, count, flood in cases:
+        if wanted.only and wanted.only not in name:
+            continue
         for who, make in (("ours", Ours), ("tmux choose-tree", Tmux)):
             if who != "ours" and (count > 100 or not shutil.which("tmux")):
                 continue
