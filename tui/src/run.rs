@@ -270,7 +270,11 @@ impl Dashboard {
     }
 
     async fn ask(&mut self, asked: Asked, request: Request) {
-        let Some(client) = &mut self.client else { return };
+        let Some(client) = &mut self.client else {
+            let why = Failure::failed("the daemon is not there: nothing was done; try again when it is back");
+            self.events.push_back(Event::Refused(asked, why));
+            return;
+        };
         match client.send(request).await {
             Ok(id) => {
                 self.asked.insert(id, asked);

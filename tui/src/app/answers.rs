@@ -2,7 +2,7 @@
 
 use shared::message::Failure;
 
-use super::{App, Focus, Link, View};
+use super::{App, Focus, View};
 use crate::event::{Asked, Effect, Reply, Then};
 use crate::export;
 
@@ -17,7 +17,9 @@ impl App {
             (Asked::Rows(ids), Reply::Sessions(rows)) => {
                 self.is_asking_rows = false;
                 self.list.refresh(&ids, rows);
-                self.rows_changed()
+                let mut effects = self.rows_changed();
+                effects.extend(self.freshen_detail(&ids));
+                effects
             }
             (Asked::Pulse(turn), Reply::Pulses(pulses)) => {
                 self.take_pulses(turn, pulses);
@@ -119,21 +121,21 @@ impl App {
     pub(super) fn rows_changed(&mut self) -> Vec<Effect> {
         self.is_dirty = true;
         self.rates.keep(|id| self.list.get(id).is_some());
-        if self.link == Link::Lost {
-            self.link = Link::Up;
-        }
         self.place_cursor();
-        let fresh = self.views.iter().any(|view| matches!(view, View::Detail(_)));
-        if fresh {
-            for view in &mut self.views {
-                if let View::Detail(detail) = view
-                    && let Some(session) = detail.session.as_ref().and_then(|session| self.list.get(session.id))
-                {
-                    detail.session = Some(session.clone());
-                }
+        if self.pane.is_some() && self.focus == Focus::List { self.pane_follows() } else { Vec::new() }
+    }
+
+    /// What is shown in detail of those that have changed.
+    fn freshen_detail(&mut self, ids: &[shared::id::SessionId]) -> Vec<Effect> {
+        let mut effects = Vec::new();
+        for view in &mut self.views {
+            if let View::Detail(detail) = view
+                && let Some(session) = detail.session.as_ref().filter(|session| ids.contains(&session.id)).and_then(|session| self.list.get(session.id))
+            {
+                effects.extend(detail.freshen(session.clone()));
             }
         }
-        if self.pane.is_some() && self.focus == Focus::List { self.pane_follows() } else { Vec::new() }
+        effects
     }
 
     fn in_detail(&mut self, id: shared::id::SessionId, change: impl FnOnce(&mut crate::state::detail::Detail)) -> Vec<Effect> {

@@ -80,7 +80,10 @@ impl App {
             Action::Last => self.step(isize::MAX / 4),
             Action::Open => self.open(),
             Action::Attach => self.attach_meant(),
-            Action::Watch => self.attach_current(true),
+            Action::Watch => match self.meant().into_iter().next() {
+                Some(session) => self.attach_to(&session, true),
+                None => Vec::new(),
+            },
             Action::Split => self.split(),
             Action::Detail => self.open_detail(),
             Action::Replay => self.replay_meant(),
@@ -295,8 +298,7 @@ impl App {
 
     fn attach_meant(&mut self) -> Vec<Effect> {
         let Some(session) = self.meant().into_iter().next() else { return Vec::new() };
-        self.list.go_to(session.id);
-        self.attach_current(false)
+        self.attach_to(&session, false)
     }
 
     fn replay_meant(&mut self) -> Vec<Effect> {

@@ -5,6 +5,7 @@ use shared::id::SessionId;
 use shared::message::Request;
 use shared::replay::Of;
 use shared::screen::Size;
+use shared::session::Session;
 
 use super::{App, Focus, Link};
 use crate::event::{Asked, Effect, Opens, PaneNews, PaneOrder, Turn};
@@ -206,17 +207,22 @@ impl App {
 
     /// The whole window becomes the terminal of the session under the cursor.
     pub(super) fn attach_current(&mut self, watches: bool) -> Vec<Effect> {
-        let Some(session) = self.list.current() else { return Vec::new() };
-        let (id, has_ended) = (session.id, session.status.has_ended());
-        if has_ended {
-            return self.play(id);
+        match self.list.current().cloned() {
+            Some(session) => self.attach_to(&session, watches),
+            None => Vec::new(),
+        }
+    }
+
+    pub(super) fn attach_to(&mut self, session: &Session, watches: bool) -> Vec<Effect> {
+        if session.status.has_ended() {
+            return self.play(session.id);
         }
         let mut effects = Vec::new();
         if self.pane.is_some() {
             // it comes back with the list
             effects.push(Effect::Pane(PaneOrder::Close));
         }
-        effects.push(Effect::Attach { name: id.to_string(), watches });
+        effects.push(Effect::Attach { name: session.id.to_string(), watches });
         effects
     }
 }

@@ -176,14 +176,13 @@ impl App {
         if matches!(event.kind.as_str(), "start" | "resume" | "restored") {
             self.sights.stir(event.session, self.now);
         }
-        let mut effects = Vec::new();
         for view in &mut self.views {
             if let View::Detail(detail) = view {
-                effects.extend(detail.told(event));
+                detail.told(event);
                 self.is_dirty = true;
             }
         }
-        effects
+        Vec::new()
     }
 
     /// Rows that have changed, gathered.
@@ -248,6 +247,9 @@ impl App {
     pub(super) fn lost(&mut self, link: Link) -> Vec<Effect> {
         self.is_dirty = true;
         let connects = link == Link::Lost;
+        if !self.batches.is_empty() {
+            self.fail("the daemon went away: what was asked last may not have been done");
+        }
         self.link = link;
         self.forget_asked();
         let now = self.now;

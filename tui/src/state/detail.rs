@@ -111,6 +111,8 @@ pub struct Detail {
     events: Vec<Event>,
     has_all_events: bool,
     is_loading: bool,
+    /// Calls have begun or ended since they were asked for.
+    has_new_calls: bool,
     calls: Vec<HistoryEntry>,
     marks: Vec<(RuntimeId, jiff::Timestamp, Mark)>,
     pub kinds: Kinds,
@@ -204,9 +206,9 @@ impl Detail {
     }
 
     /// One that was announced.
-    pub fn told(&mut self, event: &Event) -> Vec<Effect> {
+    pub fn told(&mut self, event: &Event) {
         if !self.is_of(event.session) {
-            return Vec::new();
+            return;
         }
         if self.events.first().is_none_or(|first| first.seq < event.seq) {
             let moves = self.page == Page::Events && self.cursor() > 0 && self.kinds.shows(event);
@@ -216,10 +218,15 @@ impl Detail {
                 self.set_cursor(self.cursor() + 1);
             }
         }
-        let Some(id) = self.id() else { return Vec::new() };
-        let name = id.to_string();
+        self.has_new_calls |= matches!(event.kind.as_str(), "exec_started" | "exec_finished");
+    }
+
+    /// The session has changed: what of it is shown and was not in its row.
+    pub fn freshen(&mut self, session: Session) -> Vec<Effect> {
+        let (id, name) = (session.id, session.id.to_string());
+        self.session = Some(session);
         let mut effects = vec![Effect::Ask(Asked::Layers(id), Request::Show { name: name.clone() })];
-        if matches!(event.kind.as_str(), "exec_started" | "exec_finished") {
+        if std::mem::take(&mut self.has_new_calls) {
             let place = Place::Session(name);
             effects.push(Effect::Ask(Asked::Calls(id), Request::History { place, language: None, limit: Some(BATCH) }));
         }
