@@ -205,7 +205,7 @@ impl App {
                 self.resized()
             }
             Event::Answer(asked, reply) => self.answered(asked, *reply),
-            Event::Refused(asked, failure) => self.refused(asked, &failure),
+            Event::Refused(asked, failure) => self.refused(&asked, &failure),
             Event::Told(event) => self.told(&event),
             Event::Lost => self.lost(Link::Lost),
             Event::Stopped => self.lost(Link::Stopped),

@@ -112,7 +112,10 @@ pub enum Then {
 /// How a recording is opened.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Opens {
-    Player { at: Option<Where>, pattern: Option<Pattern> },
+    Player {
+        at: Option<Where>,
+        pattern: Option<Pattern>,
+    },
     /// What scrolled away, beside the list.
     History,
 }
@@ -126,25 +129,26 @@ pub enum Where {
 #[derive(Debug)]
 pub enum Reply {
     Sessions(Vec<Session>),
-    Session(Session),
+    Session(Box<Session>),
     Pulses(Vec<Pulse>),
     Sight(Sight),
     /// Done; what the daemon says beyond that.
     Done(Option<String>),
-    Exec(ExecResult),
-    Layers(Layers),
+    Exec(Box<ExecResult>),
+    Layers(Box<Layers>),
     States(States),
     Events(Vec<shared::event::Event>),
     Calls(Vec<HistoryEntry>),
     Outline(Outline),
     Time(replay::Event),
     Moment(Moment),
-    Stats(Stats),
+    Stats(Box<Stats>),
     Calendar(Calendar),
     Disk(Disk),
 }
 
 #[derive(Debug, PartialEq)]
+#[expect(clippy::large_enum_variant, reason = "short-lived, and most of them are the large one")]
 pub enum Effect {
     Ask(Asked, Request),
     /// Starts a program as if from this terminal.

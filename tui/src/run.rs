@@ -396,4 +396,3 @@ async fn connected(connecting: &mut Option<JoinHandle<(Crashes, Result<Client, F
         None => std::future::pending().await,
     }
 }
-

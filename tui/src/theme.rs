@@ -46,7 +46,11 @@ impl Colours {
         if no_color || term.is_empty() || term == "dumb" || term.starts_with("vt1") || term.starts_with("vt2") || term.ends_with("-m") {
             return Self::None;
         }
-        if colorterm.contains("truecolor") || colorterm.contains("24bit") || term.contains("256") || term.contains("kitty") || term.contains("ghostty")
+        if colorterm.contains("truecolor")
+            || colorterm.contains("24bit")
+            || term.contains("256")
+            || term.contains("kitty")
+            || term.contains("ghostty")
         {
             return Self::Many;
         }
@@ -73,7 +77,8 @@ impl Theme {
         };
         for (role, text) in own {
             let Some(colour) = text.parse::<Color>().ok() else {
-                complaints.push(format!("config.toml: theme.{role}: {text:?} is not a colour: write it as \"#ff8800\", \"cyan\" or \"208\""));
+                complaints
+                    .push(format!("config.toml: theme.{role}: {text:?} is not a colour: write it as \"#ff8800\", \"cyan\" or \"208\""));
                 continue;
             };
             match theme.role(role) {

@@ -33,7 +33,7 @@ impl App {
                 self.overlay = Some(Overlay::Confirm { question, deed, sessions });
                 Vec::new()
             }
-            None => self.carry_out(deed, &sessions),
+            None => self.carry_out(&deed, &sessions),
         }
     }
 
@@ -44,7 +44,7 @@ impl App {
         for wanted in [Deed::Pause, Deed::Resume] {
             let ids: Vec<SessionId> = deeds.iter().filter(|(_, deed)| deed.as_ref() == Ok(&wanted)).map(|(id, _)| *id).collect();
             if !ids.is_empty() {
-                return self.carry_out(wanted, &ids);
+                return self.carry_out(&wanted, &ids);
             }
         }
         if let Some((_, Err(why))) = deeds.into_iter().next() {
@@ -70,7 +70,8 @@ impl App {
             _ => None,
         };
         let fits = |session: &&Session| check.as_ref().is_none_or(|deed| deed.check(session).is_ok());
-        let sessions: Vec<SessionId> = meant.iter().filter(fits).take(if only_one { 1 } else { usize::MAX }).map(|session| session.id).collect();
+        let sessions: Vec<SessionId> =
+            meant.iter().filter(fits).take(if only_one { 1 } else { usize::MAX }).map(|session| session.id).collect();
         if sessions.is_empty() {
             if let Some(why) = check.and_then(|deed| deed.check(first).err()) {
                 self.say(why);
@@ -81,7 +82,7 @@ impl App {
         Vec::new()
     }
 
-    pub(super) fn carry_out(&mut self, deed: Deed, sessions: &[SessionId]) -> Vec<Effect> {
+    pub(super) fn carry_out(&mut self, deed: &Deed, sessions: &[SessionId]) -> Vec<Effect> {
         let sessions: Vec<Session> = sessions.iter().filter_map(|id| self.session(*id).cloned()).collect();
         if sessions.is_empty() {
             return Vec::new();
@@ -146,7 +147,7 @@ impl App {
         let mut effects = Vec::new();
         let many = back.len();
         for (id, deed) in back {
-            let made = self.carry_out(deed, &[id]);
+            let made = self.carry_out(&deed, &[id]);
             // undoing is not undone: it would go back and forth
             if !made.is_empty() {
                 self.undo.pop();

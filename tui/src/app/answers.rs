@@ -30,6 +30,7 @@ impl App {
                 Vec::new()
             }
             (Asked::New(then), Reply::Session(session)) => {
+                let session = *session;
                 self.overlay = None;
                 let id = session.id;
                 let name = shared::text::visible(&session.name);
@@ -54,40 +55,45 @@ impl App {
                 };
                 let said = result.value.as_deref().or_else(|| Some(result.stdout.trim_end()).filter(|text| !text.is_empty()));
                 let said = said.or_else(|| Some(result.stderr.trim_end()).filter(|text| !text.is_empty())).or(result.error.as_deref());
-                let line = said.and_then(|text| text.lines().last()).map(|line| format!(": {}", shared::text::visible(line))).unwrap_or_default();
+                let line =
+                    said.and_then(|text| text.lines().last()).map(|line| format!(": {}", shared::text::visible(line))).unwrap_or_default();
                 let text = format!("{} in {} {how}{line}", result.language, shared::text::visible(&result.name));
-                if result.success || result.running { self.say(text) } else { self.fail(text) }
+                if result.success || result.running {
+                    self.say(text);
+                } else {
+                    self.fail(text);
+                }
                 Vec::new()
             }
-            (Asked::Layers(id), Reply::Layers(layers)) => self.in_detail(id, |detail| detail.take_layers(layers)),
+            (Asked::Layers(id), Reply::Layers(layers)) => self.in_detail(id, |detail| detail.take_layers(*layers)),
             (Asked::States(id), Reply::States(states)) => self.in_detail(id, |detail| detail.take_states(states)),
             (Asked::Events(id), Reply::Events(events)) => self.in_detail(id, |detail| detail.take_events(events)),
             (Asked::Calls(id), Reply::Calls(calls)) => self.in_detail(id, |detail| detail.take_calls(calls)),
             (Asked::Marks(id), Reply::Outline(outline)) => self.in_detail(id, |detail| detail.take_outline(&outline)),
-            (Asked::Open(opens), Reply::Outline(outline)) => self.opened(*opens, outline),
+            (Asked::Open(opens), Reply::Outline(outline)) => self.opened(&opens, outline),
             (Asked::Time(turn, _), Reply::Time(event)) => self.time_answer(turn, event),
             (Asked::Moment(turn), Reply::Moment(moment)) => {
                 let screen = export::restore(&moment).ok();
                 self.in_hits(|hits| hits.take_moment(turn, screen))
             }
-            (Asked::Stats, Reply::Stats(stats)) => self.in_charts(|charts| charts.stats = Some(stats)),
+            (Asked::Stats, Reply::Stats(stats)) => self.in_charts(|charts| charts.stats = Some(*stats)),
             (Asked::Calendar, Reply::Calendar(calendar)) => self.in_charts(|charts| charts.calendar = Some(calendar)),
             (Asked::Disk, Reply::Disk(disk)) => self.in_charts(|charts| charts.disk = Some(disk)),
             _ => Vec::new(),
         }
     }
 
-    pub(super) fn refused(&mut self, asked: Asked, failure: &Failure) -> Vec<Effect> {
+    pub(super) fn refused(&mut self, asked: &Asked, failure: &Failure) -> Vec<Effect> {
         let why = failure.message.clone();
         match asked {
             // the next one will tell
             Asked::Pulse(turn) => {
-                self.pulse_failed(turn);
+                self.pulse_failed(*turn);
                 Vec::new()
             }
             Asked::Seen => Vec::new(),
             Asked::Look(id) => {
-                self.is_dirty |= self.sights.take(id, Err(why), self.now);
+                self.is_dirty |= self.sights.take(*id, Err(why), self.now);
                 Vec::new()
             }
             Asked::List | Asked::Rows(_) => {
@@ -96,20 +102,19 @@ impl App {
                 Vec::new()
             }
             Asked::New(_) => {
-                match &mut self.overlay {
-                    Some(super::Overlay::New(form)) => form.error = Some(why.clone()),
-                    _ => {}
+                if let Some(super::Overlay::New(form)) = &mut self.overlay {
+                    form.error = Some(why.clone());
                 }
                 self.fail(why);
                 Vec::new()
             }
-            Asked::Deed(turn, _) => self.deed_done(turn, Err(why)),
-            Asked::Time(turn, asked) => self.time_answer(turn, crate::replay::failed(asked, why)),
-            Asked::Moment(turn) => self.in_hits(|hits| hits.take_moment(turn, None)),
+            Asked::Deed(turn, _) => self.deed_done(*turn, Err(why)),
+            Asked::Time(turn, asked) => self.time_answer(*turn, crate::replay::failed(*asked, why)),
+            Asked::Moment(turn) => self.in_hits(|hits| hits.take_moment(*turn, None)),
             Asked::Stats | Asked::Calendar | Asked::Disk => self.in_charts(|charts| charts.failure = Some(why)),
             // what was never recorded has no commands to show
             Asked::Marks(_) | Asked::Calls(_) | Asked::States(_) => Vec::new(),
-            Asked::Layers(id) | Asked::Events(id) => self.in_detail(id, |detail| detail.failure = Some(why)),
+            Asked::Layers(id) | Asked::Events(id) => self.in_detail(*id, |detail| detail.failure = Some(why)),
             Asked::Exec | Asked::Open(_) => {
                 self.fail(why);
                 Vec::new()
@@ -130,7 +135,8 @@ impl App {
         let mut effects = Vec::new();
         for view in &mut self.views {
             if let View::Detail(detail) = view
-                && let Some(session) = detail.session.as_ref().filter(|session| ids.contains(&session.id)).and_then(|session| self.list.get(session.id))
+                && let Some(session) =
+                    detail.session.as_ref().filter(|session| ids.contains(&session.id)).and_then(|session| self.list.get(session.id))
             {
                 effects.extend(detail.freshen(session.clone()));
             }

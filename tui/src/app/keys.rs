@@ -111,7 +111,11 @@ impl App {
             }
             Action::Scope => {
                 self.list.scope = if self.list.scope == Scope::Recent { Scope::All } else { Scope::Recent };
-                self.say(if self.list.scope == Scope::All { "all sessions, however long ago they ended" } else { "those that live, and those of the last day" });
+                self.say(if self.list.scope == Scope::All {
+                    "all sessions, however long ago they ended"
+                } else {
+                    "those that live, and those of the last day"
+                });
                 vec![self.ask_list()]
             }
             Action::Preview => {
@@ -279,9 +283,9 @@ impl App {
                 let id = detail.session.as_ref().map(|session| session.id);
                 match (detail.open_row(), id) {
                     (Some(Opening::Spot(spot)), _) => {
-                        self.open_recording(Of { runtime: Some(spot.runtime), ..Of::default() }, Some(spot.at), None)
+                        Self::open_recording(Of { runtime: Some(spot.runtime), ..Of::default() }, Some(spot.at), None)
                     }
-                    (Some(Opening::Call { language, at }), Some(id)) => self.play_call(id, language, at),
+                    (Some(Opening::Call { language, at }), Some(id)) => Self::play_call(id, language, at),
                     _ => Vec::new(),
                 }
             }
@@ -290,7 +294,7 @@ impl App {
                 let pattern = hits.pattern();
                 let of = Of { name: hit.session.to_string(), language: hit.language, runtime: hit.runtime };
                 let at = hit.offset.map_or(Where::Moment(hit.at), Where::Offset);
-                self.open_recording(of, Some(at), Some(pattern))
+                Self::open_recording(of, Some(at), Some(pattern))
             }
             Some(_) => Vec::new(),
         }
@@ -387,4 +391,3 @@ impl App {
         }
     }
 }
-

@@ -14,9 +14,16 @@ use crate::state::line::Line;
 use crate::state::palette::Palette;
 
 pub enum Overlay {
-    Help { place: Place, top: u16 },
+    Help {
+        place: Place,
+        top: u16,
+    },
     /// Asks before something that cannot be undone.
-    Confirm { question: String, deed: Deed, sessions: Vec<SessionId> },
+    Confirm {
+        question: String,
+        deed: Deed,
+        sessions: Vec<SessionId>,
+    },
     Prompt(Prompt),
     New(Box<Form>),
     Palette(Box<Palette>),
@@ -88,7 +95,7 @@ impl App {
                 Vec::new()
             }
             Some(Overlay::Confirm { deed, sessions, .. }) => match key.code {
-                KeyCode::Char('y' | 'Y') | KeyCode::Enter => self.carry_out(deed, &sessions),
+                KeyCode::Char('y' | 'Y') | KeyCode::Enter => self.carry_out(&deed, &sessions),
                 _ => {
                     self.say("nothing was done");
                     Vec::new()
@@ -217,7 +224,7 @@ impl App {
             Asks::File => return self.export(&text, &prompt.sessions),
         };
         match deed {
-            Ok(deed) => self.carry_out(deed, &prompt.sessions),
+            Ok(deed) => self.carry_out(&deed, &prompt.sessions),
             Err(why) => {
                 prompt.error = Some(why);
                 self.overlay = Some(Overlay::Prompt(prompt));
@@ -281,11 +288,11 @@ impl App {
     pub(super) fn set_filter(&mut self, text: &str) {
         match self.views.last_mut() {
             Some(super::View::Detail(detail)) => {
-                detail.filter = text.to_owned();
+                text.clone_into(&mut detail.filter);
                 detail.go_to(0);
             }
             _ => {
-                self.list.filter = text.to_owned();
+                text.clone_into(&mut self.list.filter);
                 self.list.arrange();
                 if !text.is_empty() {
                     self.list.first();

@@ -34,7 +34,11 @@ impl App {
             }
         }
         let (id, name) = (session.id, session.name.clone());
-        if self.pane.as_ref().is_some_and(|pane| pane.session == id && pane.state != State::Joining && !matches!(pane.state, State::Over(_))) {
+        if self
+            .pane
+            .as_ref()
+            .is_some_and(|pane| pane.session == id && pane.state != State::Joining && !matches!(pane.state, State::Over(_)))
+        {
             self.focus = focus;
             return Vec::new();
         }
@@ -176,7 +180,8 @@ impl App {
             KeyCode::Char('[') | KeyCode::PageUp => self.look_back(),
             KeyCode::Char('q' | 'x') => self.close_pane(),
             KeyCode::Char('?') => {
-                let keys = format!("after {}: d list · n p next, previous · z whole window · [ look back · t take control", self.prefix.label());
+                let keys =
+                    format!("after {}: d list · n p next, previous · z whole window · [ look back · t take control", self.prefix.label());
                 self.say(keys);
                 Vec::new()
             }

@@ -58,25 +58,28 @@ impl TimeMachine {
 
 impl App {
     /// Asks for a recording to play.
-    pub(super) fn open_recording(&mut self, of: Of, at: Option<Where>, pattern: Option<search::Pattern>) -> Vec<Effect> {
+    pub(super) fn open_recording(of: Of, at: Option<Where>, pattern: Option<search::Pattern>) -> Vec<Effect> {
         vec![Effect::Ask(Asked::Open(Box::new(Opens::Player { at, pattern })), Request::Replay(of))]
     }
 
     pub(super) fn play(&mut self, session: SessionId) -> Vec<Effect> {
         let mut effects = self.seen(session);
-        effects.extend(self.open_recording(Of { name: session.to_string(), ..Of::default() }, None, None));
+        effects.extend(Self::open_recording(Of { name: session.to_string(), ..Of::default() }, None, None));
         effects
     }
 
-    pub(super) fn play_call(&mut self, session: SessionId, language: Language, at: jiff::Timestamp) -> Vec<Effect> {
-        self.open_recording(Of { name: session.to_string(), language: Some(language), runtime: None }, Some(Where::Moment(at)), None)
+    pub(super) fn play_call(session: SessionId, language: Language, at: jiff::Timestamp) -> Vec<Effect> {
+        Self::open_recording(Of { name: session.to_string(), language: Some(language), runtime: None }, Some(Where::Moment(at)), None)
     }
 
-    pub(super) fn opened(&mut self, opens: Opens, outline: Outline) -> Vec<Effect> {
+    pub(super) fn opened(&mut self, opens: &Opens, outline: Outline) -> Vec<Effect> {
         let runtime = outline.runtime;
-        let made: Result<(Box<dyn Component>, Vec<replay::Effect>), String> = match &opens {
+        let made: Result<(Box<dyn Component>, Vec<replay::Effect>), String> = match opens {
             Opens::Player { at, pattern } => {
-                let mut start = Start { pattern: pattern.as_ref().filter(|pattern| !pattern.regex).map(|pattern| Pattern::new(&pattern.text)), ..Start::default() };
+                let mut start = Start {
+                    pattern: pattern.as_ref().filter(|pattern| !pattern.regex).map(|pattern| Pattern::new(&pattern.text)),
+                    ..Start::default()
+                };
                 match at {
                     Some(Where::Offset(offset)) => start.offset = Some(*offset),
                     Some(Where::Moment(moment)) => {
@@ -87,12 +90,14 @@ impl App {
                 }
                 Player::new(outline, &start, self.zone.clone()).map(|(player, wants)| (Box::new(player) as Box<dyn Component>, wants))
             }
-            Opens::History => History::new(outline, self.zone.clone()).map(|(history, wants)| (Box::new(history) as Box<dyn Component>, wants)),
+            Opens::History => {
+                History::new(outline, self.zone.clone()).map(|(history, wants)| (Box::new(history) as Box<dyn Component>, wants))
+            }
         };
         match made {
             Ok((component, wants)) => {
                 let turn = self.next_turn();
-                let machine = TimeMachine { turn, runtime, is_beside: opens == Opens::History, component };
+                let machine = TimeMachine { turn, runtime, is_beside: *opens == Opens::History, component };
                 let mut effects = machine.effects(wants).unwrap_or_default();
                 self.views.push(View::Time(machine));
                 effects.extend(self.time_resized());

@@ -206,7 +206,11 @@ impl App {
         if moving {
             return Some(rates::next_slot(self.now));
         }
-        let youngest = ids.iter().filter_map(|id| self.list.get(*id)).map(|session| self.at.as_second() - session.last_activity_at.as_second()).min()?;
+        let youngest = ids
+            .iter()
+            .filter_map(|id| self.list.get(*id))
+            .map(|session| self.at.as_second() - session.last_activity_at.as_second())
+            .min()?;
         let step = if youngest < 60 { 5 } else { 60 };
         let passed = youngest.max(0) % step;
         Some(self.now + Duration::from_secs((step - passed).unsigned_abs()))
@@ -214,7 +218,8 @@ impl App {
 
     /// Only what is drawn every now and then is drawn then: whoever else changes something says so.
     pub(super) fn tick_is_due(&self) -> bool {
-        let moved = |id: &SessionId| self.rates.get(*id).is_some_and(|rate| rate.moves_until().is_some_and(|until| until + PULSE * 2 > self.now));
+        let moved =
+            |id: &SessionId| self.rates.get(*id).is_some_and(|rate| rate.moves_until().is_some_and(|until| until + PULSE * 2 > self.now));
         let is_young = |id: &SessionId| {
             self.list.get(*id).is_some_and(|session| {
                 let age = self.at.as_second() - session.last_activity_at.as_second();

@@ -308,7 +308,10 @@ impl History {
     fn mouse(&mut self, mouse: MouseEvent, effects: &mut Vec<Effect>) {
         let (top, left) = self.corner();
         let row = usize::from(mouse.row.saturating_sub(self.area.y)).min(self.height().saturating_sub(1));
-        let at = Point { line: (top + row).min(self.count().saturating_sub(1)), col: left + usize::from(mouse.column.saturating_sub(self.area.x)) };
+        let at = Point {
+            line: (top + row).min(self.count().saturating_sub(1)),
+            col: left + usize::from(mouse.column.saturating_sub(self.area.x)),
+        };
         match mouse.kind {
             MouseEventKind::ScrollUp => self.wheel(Direction::Back, effects),
             MouseEventKind::ScrollDown => self.wheel(Direction::Forward, effects),

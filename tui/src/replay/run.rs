@@ -125,6 +125,7 @@ pub enum Asked {
 }
 
 /// What an effect comes to, for whoever has a daemon to ask.
+#[expect(clippy::large_enum_variant, reason = "short-lived, and most of them are the large one")]
 pub enum Wanted {
     Ask(Request, Asked),
     /// Into the clipboard of the user's terminal.

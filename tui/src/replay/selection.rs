@@ -79,7 +79,8 @@ fn cut(text: &str, columns: &Range<usize>) -> String {
     let mut part = String::new();
     for c in text.chars() {
         let width = c.width().unwrap_or(0);
-        if columns.contains(&col) || (width == 2 && columns.contains(&(col + 1))) || (width == 0 && !part.is_empty() && col <= columns.end) {
+        if columns.contains(&col) || (width == 2 && columns.contains(&(col + 1))) || (width == 0 && !part.is_empty() && col <= columns.end)
+        {
             part.push(c);
         }
         col += width;

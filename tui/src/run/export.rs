@@ -22,7 +22,14 @@ pub fn begin(paths: &Paths, turn: Turn, name: String, format: Format, file: Path
     });
 }
 
-fn write(paths: &Paths, turn: Turn, name: String, format: Format, file: &std::path::Path, said: &mpsc::Sender<Event>) -> Result<(), Failure> {
+fn write(
+    paths: &Paths,
+    turn: Turn,
+    name: String,
+    format: Format,
+    file: &std::path::Path,
+    said: &mpsc::Sender<Event>,
+) -> Result<(), Failure> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(|error| Failure::failed(format!("nothing can be written now: {error}")))?;
     runtime.block_on(async {

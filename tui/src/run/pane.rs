@@ -59,7 +59,13 @@ pub fn open(paths: &Paths, turn: Turn, name: String, size: Size, watches: bool, 
 }
 
 /// `Ok` when the connection is gone.
-async fn follow(paths: &Paths, turn: Turn, request: Attach, mut orders: mpsc::Receiver<PaneOrder>, said: &mpsc::Sender<Event>) -> Result<(), Failure> {
+async fn follow(
+    paths: &Paths,
+    turn: Turn,
+    request: Attach,
+    mut orders: mpsc::Receiver<PaneOrder>,
+    said: &mpsc::Sender<Event>,
+) -> Result<(), Failure> {
     let mut client = connect::connect(paths).await?;
     let Ok(call) = client.send(Request::Attach(request)).await else { return Ok(()) };
     loop {

@@ -15,8 +15,13 @@ pub fn on_panic(paths: &Paths) {
         let report = write(&folder, &panic.to_string(), &Backtrace::force_capture().to_string());
         before(panic);
         match report {
-            Ok(path) => eprintln!("\nsessions-tui has a fault, and this window had to close; your sessions go on.\nWhat is known of it is in {}", path.display()),
-            Err(error) => eprintln!("\nsessions-tui has a fault, and this window had to close; your sessions go on. No report could be written: {error}"),
+            Ok(path) => eprintln!(
+                "\nsessions-tui has a fault, and this window had to close; your sessions go on.\nWhat is known of it is in {}",
+                path.display()
+            ),
+            Err(error) => eprintln!(
+                "\nsessions-tui has a fault, and this window had to close; your sessions go on. No report could be written: {error}"
+            ),
         }
     }));
 }

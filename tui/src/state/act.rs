@@ -89,7 +89,10 @@ impl Deed {
         };
         let running = sessions.iter().filter(|session| session.status == Status::Active).count();
         Some(match self {
-            Self::Kill => format!("End {who}? {} will be hung up, and killed if need be.", if sessions.len() == 1 { "Its program" } else { "Their programs" }),
+            Self::Kill => format!(
+                "End {who}? {} will be hung up, and killed if need be.",
+                if sessions.len() == 1 { "Its program" } else { "Their programs" }
+            ),
             Self::Remove => format!("Remove {who} for good, with everything recorded?"),
             Self::Reset if running > 0 => format!("Reset {who}? What runs is ended; folder and variables are forgotten."),
             Self::Reset => format!("Reset {who}? Folder and variables are forgotten."),

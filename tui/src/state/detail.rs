@@ -147,7 +147,8 @@ impl Detail {
         ];
         let session = self.session.as_ref();
         if session.is_some_and(|session| !session.languages.is_empty()) {
-            effects.push(Effect::Ask(Asked::States(id), Request::State { place: place(), language: None, history: Some(0), reveal: false }));
+            effects
+                .push(Effect::Ask(Asked::States(id), Request::State { place: place(), language: None, history: Some(0), reveal: false }));
         }
         if let Some(runtime) = session.and_then(|session| session.runtime) {
             let of = Of { name, language: None, runtime: Some(runtime) };
@@ -251,7 +252,10 @@ impl Detail {
     pub fn step(&mut self, by: isize) -> Vec<Effect> {
         self.set_cursor(self.cursor().saturating_add_signed(by));
         let near_end = self.cursor() + 50 > self.count();
-        if self.page == Page::Events && near_end && !self.has_all_events && !self.is_loading
+        if self.page == Page::Events
+            && near_end
+            && !self.has_all_events
+            && !self.is_loading
             && let (Some(id), Some(oldest)) = (self.id(), self.events.last())
         {
             self.is_loading = true;
@@ -298,7 +302,8 @@ impl Detail {
     }
 
     pub fn events(&self) -> Vec<&Event> {
-        let wanted = |event: &&Event| self.kinds.shows(event) && (self.filter.is_empty() || self.passes(&format!("{} {}", event.kind, event.data)));
+        let wanted =
+            |event: &&Event| self.kinds.shows(event) && (self.filter.is_empty() || self.passes(&format!("{} {}", event.kind, event.data)));
         self.events.iter().filter(wanted).collect()
     }
 
@@ -405,7 +410,10 @@ impl Detail {
 pub enum Opening {
     Spot(Spot),
     /// A call to an interpreter: in its transcript, at that time.
-    Call { language: shared::exec::Language, at: jiff::Timestamp },
+    Call {
+        language: shared::exec::Language,
+        at: jiff::Timestamp,
+    },
 }
 
 #[cfg(test)]

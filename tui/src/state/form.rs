@@ -165,7 +165,9 @@ impl Form {
         };
         self.chosen = Some(at);
         let one = self.recent[at].clone();
-        for (field, text) in [(Field::Command, one.command), (Field::Workspace, one.workspace), (Field::Task, one.task), (Field::Mode, one.mode)] {
+        for (field, text) in
+            [(Field::Command, one.command), (Field::Workspace, one.workspace), (Field::Task, one.task), (Field::Mode, one.mode)]
+        {
             *self.line_mut(field) = Line::new(text);
         }
     }
@@ -209,7 +211,8 @@ fn command_line(argv: &[String]) -> String {
 
 /// Plain words are a program and its arguments; anything a shell has to understand is for a shell.
 fn words(line: &str) -> Vec<String> {
-    let needs_shell = line.chars().any(|c| "|&;<>$`*?(){}[]~#!'\"\\\n".contains(c)) || line.split_whitespace().next().is_some_and(|word| word.contains('='));
+    let needs_shell = line.chars().any(|c| "|&;<>$`*?(){}[]~#!'\"\\\n".contains(c))
+        || line.split_whitespace().next().is_some_and(|word| word.contains('='));
     if needs_shell {
         return vec!["sh".into(), "-c".into(), line.to_owned()];
     }

@@ -37,7 +37,7 @@ pub struct Hits {
     pub is_exact: bool,
     /// Only in this session: its name and id.
     pub only: Option<(String, String)>,
-    pub hits: Vec<Hit>,
+    pub found: Vec<Hit>,
     pub cursor: usize,
     pub top: usize,
     pub progress: Option<(u64, u64)>,
@@ -68,7 +68,7 @@ impl Hits {
             is_regex: false,
             is_exact: false,
             only,
-            hits: Vec::new(),
+            found: Vec::new(),
             cursor: 0,
             top: 0,
             progress: None,
@@ -118,7 +118,7 @@ impl Hits {
             KeyCode::Esc => Outcome::Leave,
             KeyCode::Char('c') if is_control => Outcome::Leave,
             KeyCode::Enter | KeyCode::Down | KeyCode::Tab => {
-                if self.hits.is_empty() {
+                if self.found.is_empty() {
                     // not waiting for the pause
                     self.due = self.due.map(|_| now);
                     return Outcome::More(self.passed(now));
@@ -168,7 +168,7 @@ impl Hits {
 
     fn begin(&mut self) -> Vec<Effect> {
         self.turn += 1;
-        self.hits.clear();
+        self.found.clear();
         self.cursor = 0;
         self.top = 0;
         self.summary = None;
@@ -192,8 +192,8 @@ impl Hits {
         if turn != self.turn || self.progress.is_none() {
             return false;
         }
-        self.hits.push(hit);
-        if self.hits.len() == 1 {
+        self.found.push(hit);
+        if self.found.len() == 1 {
             self.moment_due = Some(now);
         }
         true
@@ -217,7 +217,7 @@ impl Hits {
     }
 
     pub fn current(&self) -> Option<&Hit> {
-        self.hits.get(self.cursor)
+        self.found.get(self.cursor)
     }
 
     pub fn step(&mut self, by: isize, now: Duration) {
@@ -228,7 +228,7 @@ impl Hits {
     }
 
     pub fn go_to(&mut self, row: usize, now: Duration) {
-        self.cursor = row.min(self.hits.len().saturating_sub(1));
+        self.cursor = row.min(self.found.len().saturating_sub(1));
         self.moment_due = Some(now + REST);
     }
 
@@ -244,10 +244,6 @@ impl Hits {
         if is_known || self.asked.is_some_and(|(_, asked)| asked == spot) {
             return None;
         }
-        self.turn_of_moment(spot)
-    }
-
-    fn turn_of_moment(&mut self, spot: Spot) -> Option<Effect> {
         let turn = self.asked.map_or(1, |(turn, _)| turn + 1);
         self.asked = Some((turn, spot));
         let request = Request::Seek { runtime: spot.0, seek: Seek::Offset { offset: spot.1 } };
@@ -329,7 +325,7 @@ mod tests {
         hits.key(KeyEvent::from(KeyCode::Char('R')), at(400));
         let begun = hits.passed(at(550));
         assert!(matches!(&begun[0], Effect::Search(2, query) if !query.pattern.ignore_case), "a capital letter means itself");
-        assert!(hits.hits.is_empty());
+        assert!(hits.found.is_empty());
     }
 
     #[test]

@@ -92,7 +92,11 @@ pub fn lines(session: Option<&Session>, layers: Option<&Layers>, states: &[State
             (false, _) => "not running".to_owned(),
             (true, busy) => {
                 let pid = state.pid.map(|pid| format!(", pid {pid}")).unwrap_or_default();
-                format!("{}{pid}{}", if busy { "busy" } else { "ready" }, state.version.as_ref().map(|version| format!(", {version}")).unwrap_or_default())
+                format!(
+                    "{}{pid}{}",
+                    if busy { "busy" } else { "ready" },
+                    state.version.as_ref().map(|version| format!(", {version}")).unwrap_or_default()
+                )
             }
         };
         lines.field("is", how);

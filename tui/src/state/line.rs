@@ -33,7 +33,8 @@ impl Line {
 
     /// Pasted text: on one line, without anything that cannot be seen.
     pub fn insert(&mut self, text: &str) {
-        let clean: String = text.chars().map(|c| if matches!(c, '\n' | '\r' | '\t') { ' ' } else { c }).filter(|c| !c.is_control()).collect();
+        let clean: String =
+            text.chars().map(|c| if matches!(c, '\n' | '\r' | '\t') { ' ' } else { c }).filter(|c| !c.is_control()).collect();
         if self.text.len() + clean.len() <= MAX_TEXT {
             self.text.insert_str(self.cursor, &clean);
             self.cursor += clean.len();

@@ -24,17 +24,25 @@ const MOST: usize = 500;
 /// How long something that is no failure stays in the status line.
 const BRIEFLY: Duration = Duration::from_secs(6);
 
+/// Whether the latest is in the status line.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Shown {
+    #[default]
+    No,
+    Until(Duration),
+    UntilAKey,
+}
+
 #[derive(Default)]
 pub struct Log {
     pub messages: VecDeque<Message>,
-    /// The latest is in the status line; until then, or until a key is pressed.
-    shown: Option<Option<Duration>>,
+    shown: Shown,
 }
 
 impl Log {
     pub fn say(&mut self, text: impl Into<String>, tone: Tone, at: jiff::Timestamp, now: Duration) {
         let text = text.into();
-        self.shown = Some((tone == Tone::Said).then(|| now + BRIEFLY));
+        self.shown = if tone == Tone::Said { Shown::Until(now + BRIEFLY) } else { Shown::UntilAKey };
         if let Some(last) = self.messages.back_mut()
             && last.text == text
             && last.tone == tone
@@ -51,22 +59,25 @@ impl Log {
 
     /// What the status line says.
     pub fn current(&self) -> Option<&Message> {
-        self.shown.and_then(|_| self.messages.back())
+        if self.shown == Shown::No { None } else { self.messages.back() }
     }
 
     pub fn dismiss(&mut self) -> bool {
-        self.shown.take().is_some()
+        std::mem::take(&mut self.shown) != Shown::No
     }
 
     pub fn next_deadline(&self) -> Option<Duration> {
-        self.shown.flatten()
+        match self.shown {
+            Shown::Until(at) => Some(at),
+            Shown::No | Shown::UntilAKey => None,
+        }
     }
 
     /// `true` if something has gone from the status line.
     pub fn passed(&mut self, now: Duration) -> bool {
-        let is_over = self.shown.flatten().is_some_and(|until| now >= until);
+        let is_over = self.next_deadline().is_some_and(|until| now >= until);
         if is_over {
-            self.shown = None;
+            self.shown = Shown::No;
         }
         is_over
     }

@@ -58,7 +58,7 @@ impl Rates {
             (Some((at, before)), Some(ms)) if now > at => {
                 // what has ended takes its time with it
                 let used = ms.saturating_sub(before) as f64;
-                Some(used / ((now - at).as_secs_f64() * 10.0))
+                Some(used / (now.saturating_sub(at).as_secs_f64() * 10.0))
             }
             (_, Some(_)) => rate.cpu,
             (_, None) => None,

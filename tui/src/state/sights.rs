@@ -94,9 +94,12 @@ impl Sights {
 
     pub fn next_deadline(&self, now: Duration) -> Option<Duration> {
         let rest = self.since + REST;
-        let due = self.wanted.iter().filter_map(|id| self.by_session.get(id)).filter(|one| !one.is_asked).map(|one| {
-            if one.at.is_some() { one.due.max(rest) } else { one.due }
-        });
+        let due = self
+            .wanted
+            .iter()
+            .filter_map(|id| self.by_session.get(id))
+            .filter(|one| !one.is_asked)
+            .map(|one| if one.at.is_some() { one.due.max(rest) } else { one.due });
         due.min().map(|at| at.max(now))
     }
 

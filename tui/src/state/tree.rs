@@ -37,19 +37,19 @@ fn children(value: &Value, depth: usize, path: &str, closed: &HashSet<String>, r
     match value {
         Value::Object(map) => {
             for (key, value) in map {
-                row(key.clone(), value, depth, path, closed, rows);
+                row(key, value, depth, path, closed, rows);
             }
         }
         Value::Array(items) => {
             for (index, value) in items.iter().enumerate() {
-                row(index.to_string(), value, depth, path, closed, rows);
+                row(&index.to_string(), value, depth, path, closed, rows);
             }
         }
         _ => {}
     }
 }
 
-fn row(key: String, value: &Value, depth: usize, path: &str, closed: &HashSet<String>, rows: &mut Vec<Row>) {
+fn row(key: &str, value: &Value, depth: usize, path: &str, closed: &HashSet<String>, rows: &mut Vec<Row>) {
     if rows.len() >= MOST_ROWS {
         return;
     }
@@ -62,7 +62,7 @@ fn row(key: String, value: &Value, depth: usize, path: &str, closed: &HashSet<St
         Value::String(text) => (format!("{:?}", visible(text)), Fold::Leaf),
         other => (other.to_string(), Fold::Leaf),
     };
-    rows.push(Row { depth, path: path.clone(), key: visible(&key), value: text, folds });
+    rows.push(Row { depth, path: path.clone(), key: visible(key), value: text, folds });
     if folds == Fold::Open {
         children(value, depth + 1, &path, closed, rows);
     }

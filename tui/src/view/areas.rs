@@ -62,7 +62,8 @@ pub fn sessions(app: &App) -> Sessions {
             list: shows_list.then_some(list),
             preview: None,
             // hidden behind the list it keeps the size it would have
-            pane: Some(if is_pane_shown { inside } else { Rect { y: body.y + 1, height: body.height.saturating_sub(1), ..body } }).filter(|_| is_pane_shown),
+            pane: Some(if is_pane_shown { inside } else { Rect { y: body.y + 1, height: body.height.saturating_sub(1), ..body } })
+                .filter(|_| is_pane_shown),
             pane_title: is_pane_shown.then_some(title),
         };
     }
@@ -108,7 +109,8 @@ fn shape(area: Rect, count: usize) -> (u16, u16) {
     let count = count.max(1) as u16;
     // the fewest columns with which all are seen at once, so that tiles are as wide as can be
     let most_rows = most_rows.min((MOST_TILES / most_cols).max(1));
-    let cols = (1..=most_cols).find(|cols| count.div_ceil(*cols) <= most_rows && count.div_ceil(*cols) <= (*cols).max(2)).unwrap_or(most_cols);
+    let cols =
+        (1..=most_cols).find(|cols| count.div_ceil(*cols) <= most_rows && count.div_ceil(*cols) <= (*cols).max(2)).unwrap_or(most_cols);
     let rows = count.div_ceil(cols).min(most_rows);
     (cols, rows)
 }

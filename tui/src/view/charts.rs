@@ -29,7 +29,10 @@ pub fn draw(app: &App, charts: &Charts, frame: &mut Frame<'_>, area: Rect) {
             let modes: Vec<(String, u64, Style)> = stats.by_mode.iter().map(|(mode, count)| (mode.clone(), *count, theme.note)).collect();
             bars("by mode", &modes, theme, column, &mut left);
         }
-        None => left.push(Line::styled(charts.failure.as_ref().map_or_else(|| " counting …".to_owned(), |why| format!(" {}", visible(why))), theme.dim)),
+        None => left.push(Line::styled(
+            charts.failure.as_ref().map_or_else(|| " counting …".to_owned(), |why| format!(" {}", visible(why))),
+            theme.dim,
+        )),
     }
     if let Some(calendar) = &charts.calendar {
         days(calendar, theme, column, &mut right);
@@ -90,7 +93,11 @@ fn numbers(stats: &Stats, theme: &Theme, lines: &mut Vec<Line<'static>>) {
 
 fn by_status(stats: &Stats, theme: &Theme) -> Vec<(String, u64, Style)> {
     let count = |status: Status| stats.by_status.get(status.as_str()).copied().unwrap_or(0);
-    Status::ALL.into_iter().map(|status| (status.to_string(), count(status), theme.status(status))).filter(|(_, count, _)| *count > 0).collect()
+    Status::ALL
+        .into_iter()
+        .map(|status| (status.to_string(), count(status), theme.status(status)))
+        .filter(|(_, count, _)| *count > 0)
+        .collect()
 }
 
 fn bars(title: &str, rows: &[(String, u64, Style)], theme: &Theme, width: usize, lines: &mut Vec<Line<'static>>) {
@@ -117,17 +124,27 @@ fn bar(count: u64, most: u64, room: usize) -> String {
 }
 
 fn days(calendar: &Calendar, theme: &Theme, width: usize, lines: &mut Vec<Line<'static>>) {
+    const ROWS: u64 = 5;
+    const PARTS: [&str; 9] = [" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"];
     if calendar.days.is_empty() {
         return;
     }
     heading("sessions by day", theme, lines);
-    let shown: Vec<&Day> = calendar.days.iter().rev().take(width.saturating_sub(12).clamp(7, 56) / 2).collect::<Vec<_>>().into_iter().rev().collect();
+    let shown: Vec<&Day> =
+        calendar.days.iter().rev().take(width.saturating_sub(12).clamp(7, 56) / 2).collect::<Vec<_>>().into_iter().rev().collect();
     let most = shown.iter().map(|day| day.total()).max().unwrap_or(1).max(1);
-    const ROWS: u64 = 5;
     for row in (0..ROWS).rev() {
-        let mut spans = vec![Span::styled(if row == ROWS - 1 { format!("{most:>5} ") } else if row == 0 { "    0 ".into() } else { "      ".into() }, theme.dim)];
+        let mut spans = vec![Span::styled(
+            if row == ROWS - 1 {
+                format!("{most:>5} ")
+            } else if row == 0 {
+                "    0 ".into()
+            } else {
+                "      ".into()
+            },
+            theme.dim,
+        )];
         for day in &shown {
-            const PARTS: [&str; 9] = [" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"];
             let eighths = (day.total() * ROWS * 8).div_ceil(most);
             let part = eighths.saturating_sub(row * 8).min(8) as usize;
             let failed = day.of(Status::Failed) + day.of(Status::Timeout);
@@ -168,7 +185,7 @@ fn heat(calendar: &Calendar, theme: &Theme, width: usize, lines: &mut Vec<Line<'
         lines.push(Line::from(spans));
     }
     let step = if wide { 12 } else { 6 };
-    let marks: String = ["0", "6", "12", "18"].iter().map(|hour| format!("{hour:<step$}")).collect();
+    let marks = ["0", "6", "12", "18"].map(|hour| cell(hour, step)).concat();
     lines.push(Line::styled(format!("       {marks}"), theme.dim));
 }
 
@@ -177,7 +194,8 @@ fn recordings(disk: &Disk, theme: &Theme, width: usize, lines: &mut Vec<Line<'st
     let limit = disk.limit.map(|limit| format!(" of {}", bytes(limit))).unwrap_or_default();
     let free = disk.free.map(|free| format!(", {} free", bytes(free))).unwrap_or_default();
     lines.push(Line::raw(format!("   {}{limit}{free}", bytes(disk.total.bytes))));
-    let parts = format!("   {} as written, {} packed, {} for seeking", bytes(disk.total.plain), bytes(disk.total.packed), bytes(disk.total.index));
+    let parts =
+        format!("   {} as written, {} packed, {} for seeking", bytes(disk.total.plain), bytes(disk.total.packed), bytes(disk.total.index));
     lines.push(Line::styled(parts, theme.dim));
     let most = disk.sessions.first().map_or(1, |first| first.disk.bytes);
     let room = width.saturating_sub(36).clamp(4, 40);

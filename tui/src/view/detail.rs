@@ -96,7 +96,7 @@ fn lines(app: &App, detail: &Detail, width: usize) -> Vec<Line<'static>> {
                     let code = command.exit_code.filter(|code| *code != 0).map(|code| code.to_string()).unwrap_or_default();
                     let took = command.took_ms.map(length).unwrap_or_default();
                     let who = command.language.map_or("terminal", |language| language.as_str());
-                    let author = command.author.map(|author| author.as_str()).unwrap_or_default();
+                    let author = command.author.map(shared::event::Author::as_str).unwrap_or_default();
                     let room = width.saturating_sub(45);
                     Line::from(vec![
                         Span::styled(format!(" {mark} "), style),

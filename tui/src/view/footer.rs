@@ -160,7 +160,8 @@ fn hints(app: &App, area: Rect) -> Vec<(String, &'static str, Option<Action>, u1
     let mut x = area.x;
     let mut shown = Vec::new();
     // the last two say how to learn more and how to leave: they stay
-    let wanted: Vec<(String, &'static str, Option<Action>)> = wanted.into_iter().filter_map(|(key, words, action)| Some((key?, words, action))).collect();
+    let wanted: Vec<(String, &'static str, Option<Action>)> =
+        wanted.into_iter().filter_map(|(key, words, action)| Some((key?, words, action))).collect();
     let width = |(key, words, _): &(String, &'static str, Option<Action>)| (columns(key) + columns(words) + 3) as u16;
     let last: u16 = wanted.iter().rev().take(2).map(width).sum();
     let count = wanted.len();

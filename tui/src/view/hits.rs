@@ -1,5 +1,7 @@
 //! Searching: what is looked for, hits as they come, and the moment of the one under the cursor.
 
+use std::collections::HashSet;
+
 use ratatui::Frame;
 use ratatui::layout::{Position, Rect};
 use ratatui::text::{Line, Span};
@@ -49,7 +51,13 @@ pub fn draw(app: &App, hits: &Hits, frame: &mut Frame<'_>) {
         (None, Some(Ok(summary))) => {
             let more = if summary.more { ", there are more" } else { "" };
             about.push((
-                format!("{} in {}, {} searched in {:.0} ms{more}", count(hits.hits.len(), "hit"), count(summary.sessions as usize, "session"), bytes(summary.searched_bytes), summary.took_ms),
+                format!(
+                    "{} in {}, {} searched in {:.0} ms{more}",
+                    count(hits.found.len(), "hit"),
+                    count(summary.sessions as usize, "session"),
+                    bytes(summary.searched_bytes),
+                    summary.took_ms
+                ),
                 theme.dim,
             ));
         }
@@ -58,7 +66,7 @@ pub fn draw(app: &App, hits: &Hits, frame: &mut Frame<'_>) {
     }
     rule(&about, "", theme.border, Rect { y: area.y + 1, height: 1, ..area }, frame);
     let (rows, moment) = areas::hits(area);
-    for (n, hit) in hits.hits.iter().skip(hits.top).take(usize::from(rows.height)).enumerate() {
+    for (n, hit) in hits.found.iter().skip(hits.top).take(usize::from(rows.height)).enumerate() {
         let place = Rect { y: rows.y + n as u16, height: 1, ..rows };
         frame.render_widget(Paragraph::new(hit_line(app, hit, usize::from(rows.width))), place);
         if hits.top + n == hits.cursor {
@@ -69,8 +77,9 @@ pub fn draw(app: &App, hits: &Hits, frame: &mut Frame<'_>) {
             }
         }
     }
-    if hits.hits.is_empty() && hits.progress.is_none() && !matches!(hits.summary, Some(Err(_))) {
-        let text = if hits.summary.is_some() { " nothing was found" } else { " type at least two characters; small letters find large ones too" };
+    if hits.found.is_empty() && hits.progress.is_none() && !matches!(hits.summary, Some(Err(_))) {
+        let text =
+            if hits.summary.is_some() { " nothing was found" } else { " type at least two characters; small letters find large ones too" };
         frame.render_widget(Paragraph::new(Span::styled(text, theme.dim)), rows);
     }
     if let Some(place) = moment {
@@ -138,7 +147,7 @@ fn draw_moment(app: &App, hits: &Hits, frame: &mut Frame<'_>, place: Rect) {
     match hits.shown() {
         Some(screen) => {
             let pattern = hits.pattern();
-            let found = if pattern.regex { Default::default() } else { Pattern::new(&pattern.text).cells(screen) };
+            let found = if pattern.regex { HashSet::default() } else { Pattern::new(&pattern.text).cells(screen) };
             let part = match found.iter().max() {
                 // the match is what has to be seen
                 Some((row, _)) if screen.size().rows > inside.height => {

@@ -30,11 +30,7 @@ pub fn draw(app: &App, cursor: usize, frame: &mut Frame<'_>, area: Rect) {
         for (part, chunk) in wrapped(&text, width).into_iter().enumerate() {
             let lead = if part == 0 { format!(" {} ", clock(app, message.at)) } else { " ".repeat(10) };
             let mark = if n == cursor && part == 0 { "▸" } else { " " };
-            lines.push(Line::from(vec![
-                Span::styled(mark, theme.focus),
-                Span::styled(lead, theme.dim),
-                Span::styled(chunk, style),
-            ]));
+            lines.push(Line::from(vec![Span::styled(mark, theme.focus), Span::styled(lead, theme.dim), Span::styled(chunk, style)]));
         }
     }
     let height = usize::from(area.height);

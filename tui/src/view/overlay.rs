@@ -127,7 +127,11 @@ fn draw_form(app: &App, form: &Form, frame: &mut Frame<'_>, inside: Rect) {
     let below = Rect { y: inside.bottom().saturating_sub(1), height: 1, ..inside };
     let line = match &form.error {
         Some(why) => Line::styled(format!(" {}", fit(&visible(why), usize::from(inside.width).saturating_sub(2))), theme.bad),
-        None => hints(&[("enter", "start and attach"), ("ctrl-s", "start, stay here"), ("ctrl-n", "recent"), ("esc", "no")], theme.accent, theme.dim),
+        None => hints(
+            &[("enter", "start and attach"), ("ctrl-s", "start, stay here"), ("ctrl-n", "recent"), ("esc", "no")],
+            theme.accent,
+            theme.dim,
+        ),
     };
     frame.render_widget(Paragraph::new(line), below);
 }
@@ -150,7 +154,12 @@ fn value(app: &App, form: &Form, field: Field) -> (String, Style) {
 }
 
 fn hints(pairs: &[(&'static str, &'static str)], key: Style, what: Style) -> Line<'static> {
-    Line::from(pairs.iter().flat_map(|(name, text)| [Span::styled(format!(" {name}"), key), Span::styled(format!(" {text} "), what)]).collect::<Vec<_>>())
+    Line::from(
+        pairs
+            .iter()
+            .flat_map(|(name, text)| [Span::styled(format!(" {name}"), key), Span::styled(format!(" {text} "), what)])
+            .collect::<Vec<_>>(),
+    )
 }
 
 fn draw_palette(app: &App, palette: &Palette, frame: &mut Frame<'_>, inside: Rect) {
@@ -158,7 +167,10 @@ fn draw_palette(app: &App, palette: &Palette, frame: &mut Frame<'_>, inside: Rec
     let (before, behind) = palette.line.parts();
     let line = Line::from(vec![Span::styled(" ❯ ", theme.focus), Span::raw(visible(before)), Span::raw(visible(behind))]);
     frame.render_widget(Paragraph::new(line), Rect { height: 1, ..inside });
-    frame.set_cursor_position(Position { x: (inside.x + 3 + columns(&visible(before)) as u16).min(inside.right().saturating_sub(1)), y: inside.y });
+    frame.set_cursor_position(Position {
+        x: (inside.x + 3 + columns(&visible(before)) as u16).min(inside.right().saturating_sub(1)),
+        y: inside.y,
+    });
     let rows = Rect { y: inside.y + 1, height: inside.height.saturating_sub(1), ..inside };
     if palette.found.is_empty() {
         frame.render_widget(Paragraph::new(Span::styled("   no such action", theme.dim)), rows);

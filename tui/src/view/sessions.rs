@@ -97,8 +97,19 @@ fn plan(app: &App, width: usize) -> Vec<(Column, usize)> {
     if left >= MIN_WHAT {
         plan.push((Column::What, left - 1));
     }
-    let order =
-        [Column::Mark, Column::Name, Column::Status, Column::What, Column::Budget, Column::Curve, Column::Cpu, Column::Memory, Column::Idle, Column::Age, Column::Workspace];
+    let order = [
+        Column::Mark,
+        Column::Name,
+        Column::Status,
+        Column::What,
+        Column::Budget,
+        Column::Curve,
+        Column::Cpu,
+        Column::Memory,
+        Column::Idle,
+        Column::Age,
+        Column::Workspace,
+    ];
     plan.sort_by_key(|(column, _)| order.iter().position(|one| one == column));
     plan
 }
@@ -150,7 +161,16 @@ fn draw_row(app: &App, session: &Session, plan: &[(Column, usize)], frame: &mut 
     // the mark is two: who needs you, then what it is
     let needs = session.needs.as_ref().map(|needs| needs.state);
     let lead = vec![
-        Span::styled(if is_cursor { "▸" } else if is_selected { "+" } else { " " }, theme.focus),
+        Span::styled(
+            if is_cursor {
+                "▸"
+            } else if is_selected {
+                "+"
+            } else {
+                " "
+            },
+            theme.focus,
+        ),
         Span::styled(needs.map_or(" ", attention_mark), needs.map_or(theme.dim, |state| theme.attention(state))),
         Span::styled(mark(session.status).to_string(), theme.status(session.status)),
     ];
@@ -186,7 +206,9 @@ fn content(app: &App, session: &Session, rate: Option<&Rate>, column: Column, wi
         Column::Mark => (String::new(), theme.text),
         Column::Name => (session.name.clone(), if is_live { theme.strong } else { theme.text }),
         Column::Status => (status_words(session), theme.status(session.status)),
-        Column::What => runs(session, rate, theme.attention(session.needs.as_ref().map_or(Attention::Unknown, |needs| needs.state)), theme.text),
+        Column::What => {
+            runs(session, rate, theme.attention(session.needs.as_ref().map_or(Attention::Unknown, |needs| needs.state)), theme.text)
+        }
         Column::Budget if session.iterations > 0 || session.task.is_some() => {
             let is_near = session.iterations * 10 >= session.max_iterations * 9;
             (format!("{}/{}", session.iterations, session.max_iterations), if is_near && is_live { theme.warn } else { theme.dim })
@@ -255,7 +277,8 @@ pub fn draw_empty(app: &App, frame: &mut Frame<'_>, area: Rect) {
     } else {
         lines.push(Line::styled("  No sessions yet. To begin:", theme.strong));
         lines.push(Line::raw(""));
-        let hint = |key: String, text: &str| Line::from(vec![Span::styled(format!("  {key:<4}"), theme.accent), Span::raw(text.to_owned())]);
+        let hint =
+            |key: String, text: &str| Line::from(vec![Span::styled(format!("  {key:<4}"), theme.accent), Span::raw(text.to_owned())]);
         lines.push(hint(key(Action::New), "starts a program or your shell here, and attaches"));
         lines.push(hint(app.prefix.label() + " d", " leaves it running and brings you back here"));
         lines.push(hint(key(Action::Help), "shows every key"));

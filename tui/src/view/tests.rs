@@ -49,7 +49,8 @@ fn drawn(app: &App) -> String {
 fn without_ids(text: &str) -> String {
     let is_id = |word: &str| word.len() > 12 && word.as_bytes()[8] == b'-' && word.bytes().take(8).all(|byte| byte.is_ascii_hexdigit());
     let zeros = |word: &str| word.chars().map(|c| if c.is_ascii_hexdigit() { '0' } else { c }).collect::<String>();
-    let line = |line: &str| line.split(' ').map(|word| if is_id(word) { zeros(word) } else { word.to_owned() }).collect::<Vec<_>>().join(" ");
+    let line =
+        |line: &str| line.split(' ').map(|word| if is_id(word) { zeros(word) } else { word.to_owned() }).collect::<Vec<_>>().join(" ");
     text.lines().map(line).collect::<Vec<_>>().join("\n")
 }
 
@@ -95,7 +96,7 @@ fn alive(width: u16, height: u16) -> App {
         session,
         output,
         cpu_ms: Some(output / 10),
-        memory: Some(n * 40 << 20),
+        memory: Some((n * 40) << 20),
         processes: Some(3),
         foreground: Some("node server.js".into()),
         title: None,
@@ -180,7 +181,9 @@ fn overlays() {
 
 #[test]
 fn detail_pages() {
-    for (name, keys) in [("detail_layers", "i"), ("detail_events", "i tab"), ("detail_commands", "i tab tab"), ("detail_context", "i tab tab tab")] {
+    for (name, keys) in
+        [("detail_layers", "i"), ("detail_events", "i tab"), ("detail_commands", "i tab tab"), ("detail_context", "i tab tab tab")]
+    {
         snapshot(name, |width, height| {
             let mut list = sessions();
             list[1].context = serde_json::json!({"next": {"step": "write the missing test", "files": ["a.rs", "b.rs"]}, "tries": 3});
@@ -276,17 +279,25 @@ fn statistics() {
             recorded_bytes: 3 << 30,
             ..Stats::default()
         };
-        app.update(Event::Answer(Asked::Stats, Box::new(Reply::Stats(stats))));
+        app.update(Event::Answer(Asked::Stats, Box::new(Reply::Stats(Box::new(stats)))));
         let day = |n: u64| Day {
             date: format!("2026-11-{:02}", n + 1),
             by_status: [("completed".to_owned(), n % 7), ("failed".to_owned(), n % 3)].into(),
         };
-        let hours = (0..7).map(|day| (0..24).map(|hour| if (8..18).contains(&hour) && day < 5 { hour * (day + 1) } else { 0 }).collect()).collect();
+        let hours =
+            (0..7).map(|day| (0..24).map(|hour| if (8..18).contains(&hour) && day < 5 { hour * (day + 1) } else { 0 }).collect()).collect();
         let calendar = Calendar { days: (0..28).map(day).collect(), hours };
         app.update(Event::Answer(Asked::Calendar, Box::new(Reply::Calendar(calendar))));
         let of = |bytes| DiskUse { bytes, plain: bytes / 4, packed: bytes / 2, index: bytes / 4 };
-        let disk = |name: &str, bytes| SessionDisk { session: SessionId::new(), name: name.into(), status: Status::Active, disk: of(bytes) };
-        let disk = Disk { total: of(9 << 20), limit: Some(20 << 30), free: Some(50 << 30), sessions: vec![disk("api", 6 << 20), disk("docs", 3 << 20)], unknown: 0 };
+        let disk =
+            |name: &str, bytes| SessionDisk { session: SessionId::new(), name: name.into(), status: Status::Active, disk: of(bytes) };
+        let disk = Disk {
+            total: of(9 << 20),
+            limit: Some(20 << 30),
+            free: Some(50 << 30),
+            sessions: vec![disk("api", 6 << 20), disk("docs", 3 << 20)],
+            unknown: 0,
+        };
         app.update(Event::Answer(Asked::Disk, Box::new(Reply::Disk(disk))));
         app
     });
@@ -297,7 +308,9 @@ fn messages_and_banners() {
     snapshot("messages", |width, height| {
         let mut app = alive(width, height);
         app.say("api is running");
-        app.fail("cannot pause: session docs is completed; nothing was changed, and this sentence is long enough to be wrapped in any window");
+        app.fail(
+            "cannot pause: session docs is completed; nothing was changed, and this sentence is long enough to be wrapped in any window",
+        );
         press(&mut app, "m");
         app
     });
