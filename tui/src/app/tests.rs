@@ -130,7 +130,7 @@ fn failures_are_said_and_kept() {
     let asked = deeds(press(&mut app, "p"));
     let [Effect::Ask(asked, _)] = &asked[..] else { panic!("{asked:?}") };
     app.update(Event::Refused(asked.clone(), Failure::failed("the disk is full")));
-    pass(&mut app, Duration::from_secs(600));
+    pass(&mut app, Duration::from_mins(10));
     assert_eq!(app.log.current().map(|message| message.text.as_str()), Some("the disk is full"), "until a key is pressed");
     press(&mut app, "m");
     assert!(matches!(app.views.last(), Some(View::Messages { .. })));
@@ -230,7 +230,7 @@ fn an_idle_dashboard_has_next_to_nothing_to_do() {
     let mut app = app(80, 24, vec![quiet]);
     let mut asked = 0;
     // an hour, every deadline met, every question answered after its wait with "nothing new"
-    let until = app.now + Duration::from_secs(3600);
+    let until = app.now + Duration::from_hours(1);
     let mut answers: Vec<(Duration, Asked)> = Vec::new();
     let mut wakes = 0;
     while app.now < until {
