@@ -36,5 +36,6 @@ mod retention;
 mod screen;
 mod screen_restart;
 mod search;
+mod shell;
 mod time_machine;
 mod webhook;

@@ -36,6 +36,25 @@ pub fn write_private(path: &Path, bytes: &[u8]) -> io::Result<()> {
     std::fs::File::options().write(true).create(true).truncate(true).mode(0o600).open(path)?.write_all(bytes)
 }
 
+/// Puts a script of ours where programs can read it. Its path has its contents' sum in it: one that is in use is never changed under
+/// whoever reads it.
+pub fn install(path: &Path, text: &str) -> io::Result<()> {
+    if std::fs::metadata(path).is_ok_and(|found| found.len() == text.len() as u64) {
+        return Ok(());
+    }
+    let folder = path.parent().ok_or_else(|| io::Error::from(io::ErrorKind::InvalidInput))?;
+    private_dir(folder)?;
+    // another one may be doing the same: whoever is last puts the same thing in its place
+    let draft = folder.join(format!("draft-{}", shared::id::RuntimeId::new().compact()));
+    write_private(&draft, text.as_bytes())?;
+    std::fs::rename(&draft, path)
+}
+
+/// The sum of a script's contents, for its path.
+pub fn sum(text: &str) -> String {
+    format!("{:08x}", crc32fast::hash(text.as_bytes()))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -109,18 +109,11 @@ pub fn of_driver(path: &str) -> Option<Language> {
     Language::ALL.into_iter().find(|language| driver(*language).0 == extension)
 }
 
-/// Puts the driver where the interpreter can read it. Its name has its contents' sum: one that runs is never changed under it.
+/// Puts the driver where the interpreter can read it.
 pub fn install(language: Language, dir: &Path) -> io::Result<PathBuf> {
     let (extension, text) = driver(language);
-    let path = dir.join(format!("driver-{:08x}.{extension}", crc32fast::hash(text.as_bytes())));
-    if std::fs::metadata(&path).is_ok_and(|found| found.len() == text.len() as u64) {
-        return Ok(path);
-    }
-    crate::files::private_dir(dir)?;
-    // another one may be doing the same: whoever is last puts the same thing in its place
-    let draft = dir.join(format!("draft-{}", shared::id::RuntimeId::new().compact()));
-    crate::files::write_private(&draft, text.as_bytes())?;
-    std::fs::rename(&draft, &path)?;
+    let path = dir.join(format!("driver-{}.{extension}", crate::files::sum(text)));
+    crate::files::install(&path, text)?;
     Ok(path)
 }
 

@@ -17,6 +17,7 @@ use crate::holder::wire;
 use crate::language::environment::Delta;
 use crate::lifecycle::End;
 use crate::runtime::{self, Beginning, Revived};
+use crate::shell;
 use crate::store::{self, EndingAt, New};
 
 /// Variables that describe the terminal or session the caller sits in, which is not the one the program gets.
@@ -127,10 +128,19 @@ pub async fn start(context: &Context, ready: Ready) -> store::Result<Result<(), 
             context.log.warn(&format!("session {name}: {error}"));
         }
         let mut link = holder.map_err(LinkError::Io)?;
+        let mut env = program_environment(context, &environment, &launch, interpreter.as_ref(), (session, &name, runtime));
+        let mut argv = launch.argv.clone();
+        if interpreter.is_none()
+            && context.config.shell.integration
+            && let Err(error) = shell::integrate(&mut argv, &mut env, &context.paths.drivers())
+        {
+            // it runs all the same, and says nothing of its commands
+            context.log.warn(&format!("session {name}: shell integration: {error}"));
+        }
         let start = wire::Start {
             runtime: runtime.to_string(),
-            env: program_environment(context, &environment, &launch, interpreter.as_ref(), (session, &name, runtime)),
-            argv: launch.argv.clone(),
+            env,
+            argv,
             cwd: launch.cwd.clone(),
             size: launch.size,
             recording: recording.to_string_lossy().into_owned(),
@@ -187,7 +197,7 @@ pub fn own_environment() -> Vec<(String, String)> {
 }
 
 /// The user's shell, as their environment names it.
-pub fn shell(environment: &[(String, String)]) -> String {
+pub fn user_shell(environment: &[(String, String)]) -> String {
     environment
         .iter()
         .find(|(key, value)| key == "SHELL" && !value.is_empty())

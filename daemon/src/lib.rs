@@ -27,6 +27,7 @@ mod request;
 mod runtime;
 mod search;
 mod server;
+mod shell;
 mod store;
 mod tty;
 mod upkeep;

@@ -19,6 +19,21 @@ pub struct Config {
     pub cleanup: CleanupConfig,
     pub webhooks: WebhookConfig,
     pub theme: ThemeConfig,
+    pub shell: ShellConfig,
+}
+
+/// Shells that are typed into.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct ShellConfig {
+    /// Whether bash, zsh and fish tell of their commands, by scripts of ours.
+    pub integration: bool,
+}
+
+impl Default for ShellConfig {
+    fn default() -> Self {
+        Self { integration: true }
+    }
 }
 
 /// The dashboard's colours.

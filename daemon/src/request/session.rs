@@ -34,7 +34,7 @@ pub async fn new(context: &Context, new: NewSession, author: Author) -> Result<C
     let runtime = RuntimeId::new();
     let program = (!new.no_run).then(|| Program {
         is_named: !new.argv.is_empty(),
-        argv: if new.argv.is_empty() { vec![launch::shell(&new.environment)] } else { new.argv },
+        argv: if new.argv.is_empty() { vec![launch::user_shell(&new.environment)] } else { new.argv },
         env_delta: new.env_delta,
         size: new.size,
         umask: new.umask,
