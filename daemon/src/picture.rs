@@ -2,7 +2,7 @@
 //! Cells are the expensive part, so they lag behind; a keyframe on disk is never far.
 
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use shared::id::Offset;
 use shared::message::{Line, ScreenShot};
@@ -193,7 +193,7 @@ impl Picture {
                 return true;
             }
         }
-        let began = Instant::now();
+        let began = spent();
         for piece in pieces {
             match piece {
                 Piece::Output(bytes) => {
@@ -205,7 +205,7 @@ impl Picture {
                 Piece::Resize(size) => self.screen().resize(size),
             }
         }
-        let took = began.elapsed();
+        let took = spent().saturating_sub(began);
         self.work += took;
         self.slice = if took > TURN { (self.slice / 2).max(*SLICE.start()) } else { (self.slice * 2).min(*SLICE.end()) };
         let since = self.offset() - self.stored_at;
@@ -272,6 +272,13 @@ impl Picture {
                 .collect(),
         }
     }
+}
+
+/// What this thread has worked so far. Not the time that passes: on a machine that is busy with other things every slice would seem
+/// long, and be made so small that nothing of a flood could be skipped.
+fn spent() -> Duration {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+    Duration::new(u64::try_from(time.tv_sec).unwrap_or(0), u32::try_from(time.tv_nsec).unwrap_or(0))
 }
 
 /// What a frame puts on the screen: a program's bytes as they are, an interpreter's calls as a transcript.

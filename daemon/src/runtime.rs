@@ -196,9 +196,11 @@ struct Runtime {
     /// Reads what is new; the picture has a reader of its own, further behind.
     reader: Reader,
     end: Offset,
-    /// What has been scanned and passed on ends here; never inside what the reader has handed out.
+    /// Where reading was to end when somebody asked for something in the middle of it.
+    unread: Option<Offset>,
     /// Where it ended when its recording was last looked after.
     looked_after: Offset,
+    /// What has been scanned and passed on ends here; never inside what the reader has handed out.
     consumed: Offset,
     scanner: Scanner,
     picture: Picture,
@@ -275,6 +277,7 @@ pub fn begin(context: Context, beginning: Beginning) -> RuntimeHandle {
         sight,
         reader: Reader::new(&dir, 0),
         end: greeting.end,
+        unread: None,
         looked_after: greeting.end,
         consumed: 0,
         scanner: Scanner::new(),

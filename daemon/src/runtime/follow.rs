@@ -44,6 +44,13 @@ enum Piece {
     Noted(Noted, Offset),
 }
 
+/// How far is read on.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Stops {
+    AtTheEnd,
+    WhenAsked,
+}
+
 enum Turn {
     Ask(Option<Ask>),
     News(Result<News, LinkError>),
@@ -130,7 +137,12 @@ impl Runtime {
                 }
             };
             match turn {
-                Turn::Ask(Some(ask)) => self.obey(ask).await,
+                Turn::Ask(Some(ask)) => {
+                    self.obey(ask).await;
+                    if let Some(until) = self.unread {
+                        self.consume_until_asked(until).await;
+                    }
+                }
                 // every handle is gone: the daemon is stopping
                 Turn::Ask(None) => std::future::pending().await,
                 Turn::News(Ok(news)) => self.hear(news).await,
@@ -231,7 +243,7 @@ impl Runtime {
                 self.end = end;
                 self.facts.set_end(end);
                 self.facts.happened_now();
-                self.consume(end).await;
+                self.consume_until_asked(end).await;
                 self.have_looked_after(GROWN);
             }
             News::Exit(status) => self.exit = Some(status),
@@ -243,8 +255,21 @@ impl Runtime {
         }
     }
 
-    /// Reads what is new and deals with it, batch by batch.
+    /// Reads what is new and deals with it, batch by batch, to the end.
     async fn consume(&mut self, until: Offset) {
+        self.read_on(until, Stops::AtTheEnd).await;
+    }
+
+    /// As `consume`, but somebody who asks for something is heard in between: on a busy machine a flood is read for long. The rest
+    /// is read when they have been heard.
+    async fn consume_until_asked(&mut self, until: Offset) {
+        // an interpreter's calls go by what is recorded of those before them
+        let stops = if self.interpreter.is_some() { Stops::AtTheEnd } else { Stops::WhenAsked };
+        self.read_on(until, stops).await;
+    }
+
+    async fn read_on(&mut self, until: Offset, stops: Stops) {
+        self.unread = None;
         loop {
             let mut pieces: Vec<Piece> = Vec::new();
             let outcome = self.reader.read(until, BATCH, |end, _, record| match record {
@@ -309,6 +334,10 @@ impl Runtime {
             self.consumed = self.reader.offset();
             if self.reader.offset() < until {
                 tokio::task::yield_now().await;
+                if stops == Stops::WhenAsked && !self.asks.is_empty() {
+                    self.unread = Some(until);
+                    break;
+                }
             }
         }
         if self.consumed.saturating_sub(self.picture.offset()) > MAX_LAG {

@@ -108,10 +108,11 @@ fn start_of(quarter: i64) -> Timestamp {
 
 fn calendar(connection: &Connection, filter: &Filter, month: &Month) -> Result<Calendar> {
     let (mut clauses, mut values) = conditions(filter);
-    if filter.statuses.is_empty() {
-        // leads to an index that has the status and the day
+    let is_all = clauses == "TRUE";
+    if is_all {
+        // leads to an index that has the status and the day; a filter has an index of its own
         let all: Vec<String> = Status::ALL.iter().map(|status| format!("'{status}'")).collect();
-        clauses = format!("{clauses} AND status IN ({})", all.join(", "));
+        clauses = format!("status IN ({})", all.join(", "));
     }
     let filtered = values.len();
     values.extend([Sql::Integer(month.first()), Sql::Integer(month.end())]);
@@ -131,11 +132,7 @@ fn calendar(connection: &Connection, filter: &Filter, month: &Month) -> Result<C
     }
 
     let mut hours = vec![vec![0; 24]; 7];
-    let whose = if filtered == 0 && filter.statuses.is_empty() {
-        String::new()
-    } else {
-        format!("AND session_id IN (SELECT id FROM sessions WHERE {clauses})")
-    };
+    let whose = if is_all { String::new() } else { format!("AND session_id IN (SELECT id FROM sessions WHERE {clauses})") };
     let mut statement = connection.prepare_cached(&format!(
         "SELECT quarter, sum(events) FROM activity WHERE quarter >= {from} / {QUARTER} AND quarter < {until} / {QUARTER} {whose} GROUP BY quarter"
     ))?;
