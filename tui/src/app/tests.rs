@@ -26,6 +26,7 @@ pub fn setting() -> Setting {
         here: "/home/me/src".into(),
         home: Some("/home/me".into()),
         zone: jiff::tz::TimeZone::UTC,
+        at: jiff::Timestamp::UNIX_EPOCH,
         remembered: Remembered { is_known: true, ..Remembered::default() },
     }
 }
@@ -234,7 +235,8 @@ fn an_idle_dashboard_has_next_to_nothing_to_do() {
     let mut answers: Vec<(Duration, Asked)> = Vec::new();
     let mut wakes = 0;
     while app.now < until {
-        let next = [app.next_deadline(), answers.iter().map(|(at, _)| *at).min()].into_iter().flatten().min().expect("something is always due");
+        let next =
+            [app.next_deadline(), answers.iter().map(|(at, _)| *at).min()].into_iter().flatten().min().expect("something is always due");
         let by = next.saturating_sub(app.now).max(Duration::from_millis(1));
         let mut effects = pass(&mut app, by);
         wakes += 1;
@@ -244,7 +246,15 @@ fn an_idle_dashboard_has_next_to_nothing_to_do() {
         for (_, what) in due {
             let reply = match &what {
                 Asked::Look(_) => Reply::Sight(Sight { at: 5, keyframe: None, is_live: true }),
-                _ => Reply::Pulses(vec![Pulse { session: id, output: 5, cpu_ms: Some(0), memory: None, processes: None, foreground: None, title: None }]),
+                _ => Reply::Pulses(vec![Pulse {
+                    session: id,
+                    output: 5,
+                    cpu_ms: Some(0),
+                    memory: None,
+                    processes: None,
+                    foreground: None,
+                    title: None,
+                }]),
             };
             effects.extend(app.update(Event::Answer(what, Box::new(reply))));
         }
@@ -345,7 +355,9 @@ fn keys_go_to_the_terminal_beside_the_list_until_the_prefix() {
 #[test]
 fn the_mouse_points_and_clicks() {
     let (mut app, a, b) = two();
-    let click = |column, row| Event::Mouse(MouseEvent { kind: MouseEventKind::Down(MouseButton::Left), column, row, modifiers: KeyModifiers::NONE });
+    let click = |column, row| {
+        Event::Mouse(MouseEvent { kind: MouseEventKind::Down(MouseButton::Left), column, row, modifiers: KeyModifiers::NONE })
+    };
     app.update(click(5, 3));
     assert_eq!(app.list.cursor, Some(b));
     app.update(click(5, 2));
@@ -416,9 +428,6 @@ fn the_search_opens_the_very_moment() {
     app.update(Event::Hit(*turn, Box::new(hit)));
     press(&mut app, "enter");
     let opened = deeds(press(&mut app, "enter"));
-    assert!(
-        matches!(&opened[..], [Effect::Ask(Asked::Open(_), Request::Replay(of))] if of.runtime == Some(runtime)),
-        "{opened:?}"
-    );
+    assert!(matches!(&opened[..], [Effect::Ask(Asked::Open(_), Request::Replay(of))] if of.runtime == Some(runtime)), "{opened:?}");
     assert_eq!(deeds(press(&mut app, "esc")), vec![Effect::StopSearch]);
 }
