@@ -145,7 +145,7 @@ fn the_dashboard_lists_attaches_comes_back_and_quits() {
     root.start("web", &["sleep", "1000"]);
     term.wait_for_text("2 active");
     root.run(&["kill", "web"]).ok();
-    term.wait_for_text("1 active, 1 ended");
+    term.wait_for_text("1 active 1 ended");
 
     term.send(b"g\r");
     wait_until("a client", || root.session("api")["clients"] == 1);
@@ -153,7 +153,7 @@ fn the_dashboard_lists_attaches_comes_back_and_quits() {
     term.wait_for_text("here-42");
     term.send(DETACH);
     term.wait_for_text("detached from api");
-    term.wait_for_text("1 active, 1 ended");
+    term.wait_for_text("1 active 1 ended");
     wait_until("nobody", || root.session("api")["clients"] == 0);
     term.send(b"q");
     assert_eq!(term.wait_exit(), 0);

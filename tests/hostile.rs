@@ -8,7 +8,7 @@ use crate::support::wire::Wire;
 use crate::support::{Root, Term};
 
 /// Every class of sequence that has hurt a terminal, each with a word that must not be hidden by it.
-fn arsenal() -> Vec<(&'static str, Vec<u8>)> {
+pub fn arsenal() -> Vec<(&'static str, Vec<u8>)> {
     let plain: &[(&str, &[u8])] = &[
         ("a title and its report", b"\x1b]2;EVIL\x07\x1b[21t"),
         ("the name of an icon", b"\x1b]1;EVIL\x1b\\\x1b[20t"),
@@ -53,7 +53,7 @@ fn arsenal() -> Vec<(&'static str, Vec<u8>)> {
 }
 
 /// What may be in the bytes that reach a terminal: text, line ends, colours, and what ratatui needs to draw. Gives what may not.
-fn trespass(bytes: &[u8]) -> Option<String> {
+pub fn trespass(bytes: &[u8]) -> Option<String> {
     let text = String::from_utf8_lossy(bytes).into_owned();
     if let Some(bad) =
         text.chars().find(|c| ('\u{80}'..='\u{9f}').contains(c) || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}'))
@@ -224,7 +224,7 @@ fn promise_12_nor_when_it_is_searched_listed_exported_or_told() {
     term.wait_for_text("hostile");
     term.send(b"q");
     assert_eq!(term.wait_exit(), 0);
-    assert_eq!(trespass(&term.bytes()), None, "the dashboard");
+    crate::dashboard::odd::assert_only_drawing(&term);
     let log = std::fs::read(root.join("state/daemon.log")).expect("the log");
     assert_eq!(trespass(&log), None, "the log");
 }

@@ -10,6 +10,7 @@ mod children;
 mod commands;
 mod continuity;
 mod crash;
+mod dashboard;
 mod events;
 mod exec;
 mod exec_attach;

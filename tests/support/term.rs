@@ -27,6 +27,8 @@ pub struct Habits {
     pub attributes: &'static [u8],
     /// Keeps lines that scroll away.
     pub keeps_history: bool,
+    /// Added to the environment of whatever runs in it.
+    pub variables: &'static [(&'static str, &'static str)],
 }
 
 pub struct Term {
@@ -83,7 +85,7 @@ impl Term {
         // setsid makes the window the client's controlling terminal and then becomes the client: its pid is the client's
         let mut command = Command::new("setsid");
         command.arg("--ctty").arg(env!("CARGO_BIN_EXE_sessions-tui")).args(args);
-        command.env_clear().envs(root.environment()).current_dir(root.work());
+        command.env_clear().envs(root.environment()).envs(habits.variables.iter().copied()).current_dir(root.work());
         let stdio = || File::from(slave.try_clone().expect("a copy"));
         command.stdin(stdio()).stdout(stdio()).stderr(stdio());
         let child = command.spawn().expect("the client starts");
@@ -113,6 +115,11 @@ impl Term {
     /// Text of the screen, a line a row, without trailing blanks.
     pub fn text(&self) -> String {
         text_of(&self.seen.state().screen)
+    }
+
+    /// Looks at the screen as it is now.
+    pub fn look<T>(&self, looks: impl FnOnce(&Screen) -> T) -> T {
+        looks(&self.seen.state().screen)
     }
 
     /// Everything the client has written so far.

@@ -86,6 +86,8 @@ pub struct Setting {
     pub home: Option<String>,
     /// Of the user's clock.
     pub zone: TimeZone,
+    /// The wall clock at the beginning.
+    pub at: jiff::Timestamp,
     pub remembered: Remembered,
 }
 
@@ -117,8 +119,8 @@ pub struct App {
     is_armed: bool,
     turn: Turn,
     batches: HashMap<Turn, Batch>,
-    /// What takes the last changes back, newest last.
-    undo: Vec<Vec<(SessionId, Deed)>>,
+    /// What takes the last changes back, newest last, each with the turn of the change.
+    undo: Vec<(Turn, Vec<(SessionId, Deed)>)>,
     stale: HashSet<SessionId>,
     stale_due: Option<Duration>,
     is_asking_rows: bool,
@@ -161,7 +163,7 @@ impl App {
             zone: setting.zone,
             area: Rect::default(),
             now: Duration::ZERO,
-            at: jiff::Timestamp::UNIX_EPOCH,
+            at: setting.at,
             exporting: None,
             kept,
             is_armed: false,
@@ -283,7 +285,11 @@ impl App {
         }
         let mut effects = Vec::new();
         match self.views.last_mut() {
-            Some(View::Hits(hits)) => effects.extend(hits.passed(now)),
+            Some(View::Hits(hits)) => {
+                // what was found before is gone, also if nothing is searched for now
+                self.is_dirty |= hits.next_deadline().is_some_and(|at| now >= at);
+                effects.extend(hits.passed(now));
+            }
             Some(View::Time(_)) => effects.extend(self.time_passed()),
             _ => {}
         }

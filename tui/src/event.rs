@@ -75,6 +75,8 @@ pub enum PaneNews {
     Refused(String),
     /// Its connection is gone.
     Lost,
+    /// The daemon was stopped on purpose.
+    Stopped,
 }
 
 /// What was asked, to understand the answer.

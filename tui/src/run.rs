@@ -18,7 +18,7 @@ use shared::exec::{ExecCall, Place, Verb};
 use shared::id::Seq;
 use shared::message::{Failure, NewSession, Push, Request};
 use shared::paths::Paths;
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::mpsc;
 use tokio::task::{AbortHandle, JoinHandle};
 
@@ -57,6 +57,8 @@ pub async fn dashboard(paths: &Paths) -> Result<(), Failure> {
     let (theme, wrong) = Theme::new(config.theme.name.as_deref(), &config.theme.colours, colours);
     complaints.extend(wrong);
     complaints.extend(warning);
+    let (remembered, wrong) = keep::load(paths);
+    complaints.extend(wrong);
     let here = std::env::current_dir().map_err(|error| Failure::failed(format!("this folder cannot be used: {error}")))?;
     let setting = Setting {
         keymap,
@@ -65,7 +67,8 @@ pub async fn dashboard(paths: &Paths) -> Result<(), Failure> {
         here: here.to_string_lossy().into_owned(),
         home: std::env::var("HOME").ok(),
         zone: jiff::tz::TimeZone::system(),
-        remembered: keep::load(paths),
+        at: jiff::Timestamp::now(),
+        remembered,
     };
     let client = watching(paths).await?;
     let (app, effects) = App::new(setting);
@@ -101,6 +104,22 @@ enum Leaves {
     Attaches { name: String, watches: bool },
 }
 
+struct Signals {
+    terminated: Signal,
+    hung_up: Signal,
+    resized: Signal,
+}
+
+impl Signals {
+    fn new() -> std::io::Result<Self> {
+        Ok(Self {
+            terminated: signal(SignalKind::terminate())?,
+            hung_up: signal(SignalKind::hangup())?,
+            resized: signal(SignalKind::window_change())?,
+        })
+    }
+}
+
 struct Dashboard {
     paths: Paths,
     app: App,
@@ -121,10 +140,12 @@ struct Dashboard {
 
 impl Dashboard {
     async fn run(&mut self) -> Result<(), Failure> {
+        // one that comes while the terminal is a session's is found when it is ours again
+        let mut signals = Signals::new().map_err(window::broken)?;
         loop {
             // the screen is taken for as long as the dashboard shows, and given back for an attachment
             let mut window = Window::open()?;
-            let outcome = self.show(&mut window).await;
+            let outcome = self.show(&mut window, &mut signals).await;
             drop(window);
             match outcome? {
                 Leaves::Quits => return Ok(()),
@@ -164,9 +185,7 @@ impl Dashboard {
     }
 
     /// Runs until the user wants something else.
-    async fn show(&mut self, window: &mut Window) -> Result<Leaves, Failure> {
-        let mut terminated = signal(SignalKind::terminate()).map_err(window::broken)?;
-        let mut hung_up = signal(SignalKind::hangup()).map_err(window::broken)?;
+    async fn show(&mut self, window: &mut Window, signals: &mut Signals) -> Result<Leaves, Failure> {
         let mut keys = EventStream::new();
         let mut drawn: Option<Instant> = None;
         let mut is_dirty = true;
@@ -201,16 +220,20 @@ impl Dashboard {
             let deadline = next.into_iter().flatten().min();
             tokio::select! {
                 biased;
-                _ = terminated.recv() => return Ok(Leaves::Quits),
-                _ = hung_up.recv() => return Ok(Leaves::Quits),
+                _ = signals.terminated.recv() => return Ok(self.ended()),
+                _ = signals.hung_up.recv() => return Ok(self.ended()),
+                _ = signals.resized.recv() => {
+                    let size = window.resized()?;
+                    self.events.push_back(Event::Resized(Rect::new(0, 0, size.width, size.height)));
+                }
                 key = keys.next() => match key {
                     Some(Ok(TerminalEvent::Key(key))) => self.events.push_back(Event::Key(key)),
                     Some(Ok(TerminalEvent::Mouse(mouse))) => self.events.push_back(Event::Mouse(mouse)),
                     Some(Ok(TerminalEvent::Paste(text))) => self.events.push_back(Event::Paste(text)),
-                    Some(Ok(TerminalEvent::Resize(width, height))) => self.events.push_back(Event::Resized(Rect::new(0, 0, width, height))),
-                    Some(Ok(TerminalEvent::FocusGained | TerminalEvent::FocusLost)) => {}
+                    // sizes come by their signal: crossterm does not tell of one that comes together with a key
+                    Some(Ok(TerminalEvent::Resize(..) | TerminalEvent::FocusGained | TerminalEvent::FocusLost)) => {}
                     // the window was closed
-                    Some(Err(_)) | None => return Ok(Leaves::Quits),
+                    Some(Err(_)) | None => return Ok(self.ended()),
                 },
                 incoming = receive(&mut self.client) => self.take_incoming(incoming),
                 event = self.hears.recv() => self.events.extend(event),
@@ -219,6 +242,15 @@ impl Dashboard {
             }
             self.take_waiting();
         }
+    }
+
+    /// Nobody asked for it, but what was chosen is remembered all the same.
+    fn ended(&mut self) -> Leaves {
+        if let Some(Effect::Remember(remembered)) = self.app.remember() {
+            // nobody is there to be told that it cannot be
+            let _ = keep::save(&self.paths, &remembered);
+        }
+        Leaves::Quits
     }
 
     fn tell_time(&mut self) {
@@ -318,8 +350,10 @@ impl Dashboard {
                 return Some(Leaves::Attaches { name, watches });
             }
             Effect::Pane(PaneOrder::Open { turn, name, size, watches }) => {
-                // the one before is dropped, and with it its connection
-                self.pane = Some(pane::open(&self.paths, turn, name, size, watches, self.app.prefix, self.said.clone()));
+                // the one before is dropped, and with it its connection; what could not be typed into it is typed into this one
+                let typed = self.pane.take().map(|before| before.untyped(&name)).unwrap_or_default();
+                let wish = pane::Wish { name, size, watches, prefix: self.app.prefix };
+                self.pane = Some(pane::open(&self.paths, turn, wish, typed, self.said.clone()));
             }
             Effect::Pane(PaneOrder::Close) => self.pane = None,
             Effect::Pane(order) => {

@@ -28,6 +28,8 @@ pub struct Theme {
     pub found: Style,
     /// Whether the cursor's style replaces the colours of what is on its row.
     pub is_plain: bool,
+    /// Whether the terminal shows any: else not even programs have them here.
+    pub has_colours: bool,
 }
 
 pub const NAMES: [&str; 5] = ["dark", "light", "contrast", "16", "none"];
@@ -63,7 +65,8 @@ impl Theme {
     pub fn new(name: Option<&str>, own: &BTreeMap<String, String>, colours: Colours) -> (Self, Vec<String>) {
         let mut complaints = Vec::new();
         let mut theme = match (name, colours) {
-            (_, Colours::None) | (Some("none"), _) => return (Self::none(), complaints),
+            (_, Colours::None) => return (Self { has_colours: false, ..Self::none() }, complaints),
+            (Some("none"), _) => return (Self::none(), complaints),
             (Some("light"), _) => Self::light(),
             (Some("contrast"), _) => Self::contrast(),
             (Some("16"), _) => Self::sixteen(),
@@ -124,6 +127,7 @@ impl Theme {
             banner: Style::new().fg(rgb(16)).bg(rgb(221)),
             found: Style::new().fg(rgb(16)).bg(rgb(221)),
             is_plain: false,
+            has_colours: true,
         }
     }
 
@@ -145,6 +149,7 @@ impl Theme {
             banner: Style::new().fg(rgb(231)).bg(rgb(130)),
             found: Style::new().fg(rgb(16)).bg(rgb(228)),
             is_plain: false,
+            has_colours: true,
         }
     }
 
@@ -166,6 +171,7 @@ impl Theme {
             banner: Style::new().fg(Color::Indexed(16)).bg(Color::Indexed(226)).add_modifier(Modifier::BOLD),
             found: Style::new().fg(Color::Indexed(16)).bg(Color::Indexed(226)).add_modifier(Modifier::BOLD),
             is_plain: true,
+            has_colours: true,
         }
     }
 
@@ -187,6 +193,7 @@ impl Theme {
             banner: Style::new().fg(Color::Black).bg(Color::Yellow),
             found: Style::new().fg(Color::Black).bg(Color::Yellow),
             is_plain: true,
+            has_colours: true,
         }
     }
 
@@ -209,6 +216,7 @@ impl Theme {
             banner: plain.add_modifier(Modifier::REVERSED),
             found: plain.add_modifier(Modifier::REVERSED),
             is_plain: true,
+            has_colours: true,
         }
     }
 

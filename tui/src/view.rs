@@ -17,7 +17,7 @@ mod tests;
 
 use ratatui::Frame;
 use ratatui::layout::Rect;
-use ratatui::style::Style;
+use ratatui::style::{Color, Modifier, Style};
 use ratatui::text::Span;
 use shared::text::{columns, fit, visible};
 
@@ -29,9 +29,30 @@ const MIN_WIDTH: u16 = 20;
 const MIN_HEIGHT: u16 = 5;
 
 pub fn draw(app: &App, frame: &mut Frame<'_>) {
+    draw_all(app, frame);
+    if !app.theme.has_colours {
+        without_colours(frame);
+    }
+}
+
+/// What has a background of its own, as a match has, is still told from the rest.
+fn without_colours(frame: &mut Frame<'_>) {
+    for cell in &mut frame.buffer_mut().content {
+        if cell.bg != Color::Reset {
+            cell.modifier.toggle(Modifier::REVERSED);
+        }
+        (cell.fg, cell.bg) = (Color::Reset, Color::Reset);
+    }
+}
+
+fn draw_all(app: &App, frame: &mut Frame<'_>) {
     let area = frame.area();
     if area.width < MIN_WIDTH || area.height < MIN_HEIGHT {
         frame.render_widget(Span::styled("too small", app.theme.warn), area);
+        return;
+    }
+    // the window has changed since the last event: the next one is on its way, and everything is placed by it
+    if area != app.area {
         return;
     }
     match app.views.last() {

@@ -83,17 +83,24 @@ impl App {
     }
 
     pub(super) fn carry_out(&mut self, deed: &Deed, sessions: &[SessionId]) -> Vec<Effect> {
+        let back: Vec<(SessionId, Deed)> =
+            sessions.iter().filter_map(|id| self.session(*id)).filter_map(|session| Some((session.id, deed.undo(session)?))).collect();
+        let effects = self.ask_deed(deed, sessions);
+        if !back.is_empty() && !effects.is_empty() {
+            self.undo.push((self.turn, back));
+            let over = self.undo.len().saturating_sub(MOST_UNDO);
+            self.undo.drain(..over);
+        }
+        effects
+    }
+
+    /// Without a way back.
+    fn ask_deed(&mut self, deed: &Deed, sessions: &[SessionId]) -> Vec<Effect> {
         let sessions: Vec<Session> = sessions.iter().filter_map(|id| self.session(*id).cloned()).collect();
         if sessions.is_empty() {
             return Vec::new();
         }
         let turn = self.next_turn();
-        let back: Vec<(SessionId, Deed)> = sessions.iter().filter_map(|session| Some((session.id, deed.undo(session)?))).collect();
-        if !back.is_empty() {
-            self.undo.push(back);
-            let over = self.undo.len().saturating_sub(MOST_UNDO);
-            self.undo.drain(..over);
-        }
         let name = match sessions.as_slice() {
             [one] => Some(one.name.clone()),
             _ => None,
@@ -116,8 +123,12 @@ impl App {
     pub(super) fn deed_done(&mut self, turn: u64, outcome: Result<Option<String>, String>) -> Vec<Effect> {
         let Some(batch) = self.batches.get_mut(&turn) else { return Vec::new() };
         let Some((text, has_failed)) = batch.one_done(outcome) else { return Vec::new() };
-        let deed = batch.deed.clone();
+        let (deed, is_refused) = (batch.deed.clone(), batch.failures.len() == batch.total);
         self.batches.remove(&turn);
+        if is_refused {
+            // nothing has changed that could be taken back
+            self.undo.retain(|(of, _)| *of != turn);
+        }
         if has_failed {
             self.fail(text);
         } else {
@@ -140,19 +151,15 @@ impl App {
     }
 
     pub(super) fn undo_last(&mut self) -> Vec<Effect> {
-        let Some(back) = self.undo.pop() else {
+        let Some((_, back)) = self.undo.pop() else {
             self.say("there is nothing to undo");
             return Vec::new();
         };
         let mut effects = Vec::new();
         let many = back.len();
         for (id, deed) in back {
-            let made = self.carry_out(&deed, &[id]);
             // undoing is not undone: it would go back and forth
-            if !made.is_empty() {
-                self.undo.pop();
-            }
-            effects.extend(made);
+            effects.extend(self.ask_deed(&deed, &[id]));
         }
         if many > 1 {
             self.say(format!("undone for {many} sessions"));

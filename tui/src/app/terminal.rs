@@ -34,11 +34,7 @@ impl App {
             }
         }
         let (id, name) = (session.id, session.name.clone());
-        if self
-            .pane
-            .as_ref()
-            .is_some_and(|pane| pane.session == id && pane.state != State::Joining && !matches!(pane.state, State::Over(_)))
-        {
+        if self.pane.as_ref().is_some_and(|pane| pane.session == id && pane.state == State::Attached) {
             self.focus = focus;
             return Vec::new();
         }
@@ -121,8 +117,13 @@ impl App {
             }
             PaneNews::Lost => {
                 // the loop's own connection tells of a daemon that died; one that lives has only lost this one
-                pane.state = State::Joining;
+                pane.state = State::Away;
                 return if self.link == Link::Up { self.reopen_pane() } else { Vec::new() };
+            }
+            PaneNews::Stopped => {
+                // nobody starts another one unasked; the pane is opened again when there is one
+                pane.state = State::Away;
+                Vec::new()
             }
         };
         if typed.is_empty() { Vec::new() } else { vec![Effect::Pane(PaneOrder::Type(typed))] }

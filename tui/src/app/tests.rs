@@ -26,6 +26,7 @@ pub fn setting() -> Setting {
         here: "/home/me/src".into(),
         home: Some("/home/me".into()),
         zone: jiff::tz::TimeZone::UTC,
+        at: jiff::Timestamp::UNIX_EPOCH,
         remembered: Remembered { is_known: true, ..Remembered::default() },
     }
 }

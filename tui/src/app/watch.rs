@@ -10,6 +10,7 @@ use shared::message::Request;
 
 use super::{App, Link, View};
 use crate::event::{Asked, Effect, Turn};
+use crate::state::pane::State;
 use crate::state::rates;
 use crate::state::remembered::Layout;
 use crate::view::areas;
@@ -173,8 +174,10 @@ impl App {
     /// Something was announced.
     pub(super) fn told(&mut self, event: &Event) -> Vec<Effect> {
         self.is_stale(event.session);
-        if matches!(event.kind.as_str(), "start" | "resume" | "restored") {
-            self.sights.stir(event.session, self.now);
+        match event.kind.as_str() {
+            "start" | "resume" | "restored" => self.sights.stir(event.session, self.now),
+            "forgotten" => self.sights.forget(event.session),
+            _ => {}
         }
         for view in &mut self.views {
             if let View::Detail(detail) = view {
@@ -281,7 +284,10 @@ impl App {
                 View::Hits(_) | View::Stats(_) | View::Messages { .. } => {}
             }
         }
-        effects.extend(self.reopen_pane());
+        // one that finds the new daemon by itself is left alone: keys may be on their way through it
+        if self.pane.as_ref().is_some_and(|pane| matches!(pane.state, State::Away | State::Over(_))) {
+            effects.extend(self.reopen_pane());
+        }
         effects
     }
 }

@@ -161,6 +161,7 @@ async fn show(
 ) -> Result<Left, Failure> {
     let mut terminated = signal(SignalKind::terminate()).map_err(broken)?;
     let mut hung_up = signal(SignalKind::hangup()).map_err(broken)?;
+    let mut resized = signal(SignalKind::window_change()).map_err(broken)?;
     let mut window = Window::open()?;
     let mut keys = EventStream::new();
     let mut asked: HashMap<u64, Asked> = HashMap::new();
@@ -207,10 +208,16 @@ async fn show(
             biased;
             _ = terminated.recv() => return Ok(Left::Gone),
             _ = hung_up.recv() => return Ok(Left::Gone),
+            // crossterm does not tell of one that comes together with a key
+            _ = resized.recv() => {
+                let area = Rect::from(window.terminal.size().map_err(broken)?);
+                // also if it is as before: for a moment it was not, and what did not fit then is gone
+                window.terminal.resize(area).map_err(broken)?;
+                Some(Event::Resized(area))
+            }
             key = keys.next() => match key {
                 Some(Ok(TerminalEvent::Key(key))) => Some(Event::Key(key)),
                 Some(Ok(TerminalEvent::Mouse(mouse))) => Some(Event::Mouse(mouse)),
-                Some(Ok(TerminalEvent::Resize(width, height))) => Some(Event::Resized(Rect::new(0, 0, width, height))),
                 Some(Ok(_)) => None,
                 Some(Err(_)) | None => return Ok(Left::Gone),
             },

@@ -8,8 +8,18 @@ use shared::paths::Paths;
 
 use crate::state::remembered::Remembered;
 
-pub fn load(paths: &Paths) -> Remembered {
-    std::fs::read_to_string(paths.dashboard()).map(|text| Remembered::parse(&text)).unwrap_or_default()
+/// What was kept, and what is wrong with it: then everything is as on the first day.
+pub fn load(paths: &Paths) -> (Remembered, Option<String>) {
+    let path = paths.dashboard();
+    let kept = match std::fs::read_to_string(&path) {
+        Ok(text) => Remembered::parse(&text).map_err(|error| error.to_string()),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return (Remembered::default(), None),
+        Err(error) => Err(error.to_string()),
+    };
+    match kept {
+        Ok(kept) => (kept, None),
+        Err(why) => (Remembered::default(), Some(format!("{}: {why}; order, groups and filter start anew", path.display()))),
+    }
 }
 
 /// Beside it first: what is there is whole.

@@ -1,20 +1,68 @@
 //! The connection of the terminal beside the list: one task for each, which ends with its handle.
 
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
 use shared::config::Prefix;
 use shared::message::{Attach, Attached, Failure, Push, Request};
 use shared::paths::Paths;
 use shared::screen::Size;
-use tokio::sync::mpsc;
+use tokio::sync::{Notify, mpsc};
 use tokio::task::AbortHandle;
 
-use crate::client::Incoming;
+use crate::client::{Client, Incoming};
 use crate::event::{Event, PaneNews, PaneOrder, Turn};
 use crate::{connect, environment};
 
 /// Orders that wait: a program that takes no input makes the typist wait, not the dashboard.
 const ORDERS: usize = 256;
 
+/// Keys that wait, at most; more are lost, as they are in a full terminal.
+const MAX_TYPED: usize = 64 << 10;
+
+/// What is typed and has not got out yet. It outlives a connection that breaks.
+#[derive(Clone, Default)]
+pub struct Typed(Arc<(Mutex<Vec<u8>>, Notify)>);
+
+impl Typed {
+    fn bytes(&self) -> MutexGuard<'_, Vec<u8>> {
+        self.0.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn push(&self, more: &[u8]) {
+        let mut bytes = self.bytes();
+        if bytes.len() + more.len() <= MAX_TYPED {
+            bytes.extend_from_slice(more);
+        }
+        drop(bytes);
+        self.0.1.notify_one();
+    }
+
+    /// Waits until there is something.
+    async fn some(&self) {
+        while self.bytes().is_empty() {
+            self.0.1.notified().await;
+        }
+    }
+
+    /// Only what got out is taken away.
+    async fn send(&self, client: &mut Client) -> std::io::Result<()> {
+        let bytes = self.bytes().clone();
+        client.input(&bytes).await?;
+        self.bytes().drain(..bytes.len());
+        Ok(())
+    }
+}
+
+pub struct Wish {
+    pub name: String,
+    pub size: Size,
+    pub watches: bool,
+    pub prefix: Prefix,
+}
+
 pub struct Handle {
+    name: String,
+    typed: Typed,
     orders: mpsc::Sender<PaneOrder>,
     task: AbortHandle,
 }
@@ -27,68 +75,94 @@ impl Drop for Handle {
 
 impl Handle {
     pub async fn order(&self, order: PaneOrder) {
-        // what cannot be taken now is lost, as keys are in a full terminal
-        let _ = self.orders.try_send(order);
+        match order {
+            PaneOrder::Type(bytes) => self.typed.push(&bytes),
+            // one that cannot be taken now is followed by another
+            order => {
+                let _ = self.orders.try_send(order);
+            }
+        }
         tokio::task::yield_now().await;
+    }
+
+    /// For the next connection to the same session.
+    pub fn untyped(&self, name: &str) -> Typed {
+        if self.name == name { self.typed.clone() } else { Typed::default() }
     }
 }
 
-pub fn open(paths: &Paths, turn: Turn, name: String, size: Size, watches: bool, prefix: Prefix, said: mpsc::Sender<Event>) -> Handle {
+pub fn open(paths: &Paths, turn: Turn, wish: Wish, typed: Typed, said: mpsc::Sender<Event>) -> Handle {
     let (orders, taken) = mpsc::channel(ORDERS);
     let paths = paths.clone();
     let request = Attach {
-        name,
+        name: wish.name.clone(),
         language: None,
-        size,
-        read_only: watches,
+        size: wish.size,
+        read_only: wish.watches,
         watching: false,
         inside: environment::own_session(),
-        prefix,
+        prefix: wish.prefix,
         // cells are drawn here: the terminal is not for the daemon to write to
         tty: None,
     };
+    let pending = typed.clone();
     let task = tokio::spawn(async move {
-        let end = follow(&paths, turn, request, taken, &said).await;
-        let news = match end {
-            Ok(()) => PaneNews::Lost,
+        let news = match follow(&paths, turn, request, taken, &pending, &said).await {
+            Ok(End::Lost) => PaneNews::Lost,
+            Ok(End::Stopped) => PaneNews::Stopped,
             Err(failure) => PaneNews::Refused(failure.message),
         };
         let _ = said.send(Event::Pane(turn, news)).await;
     });
-    Handle { orders, task: task.abort_handle() }
+    Handle { name: wish.name, typed, orders, task: task.abort_handle() }
 }
 
-/// `Ok` when the connection is gone.
+/// How a connection ends that was not refused.
+enum End {
+    Lost,
+    Stopped,
+}
+
 async fn follow(
     paths: &Paths,
     turn: Turn,
     request: Attach,
     mut orders: mpsc::Receiver<PaneOrder>,
+    typed: &Typed,
     said: &mpsc::Sender<Event>,
-) -> Result<(), Failure> {
+) -> Result<End, Failure> {
     let mut client = connect::connect(paths).await?;
-    let Ok(call) = client.send(Request::Attach(request)).await else { return Ok(()) };
+    let Ok(call) = client.send(Request::Attach(request)).await else { return Ok(End::Lost) };
+    let mut is_attached = false;
     loop {
         tokio::select! {
             biased;
             order = orders.recv() => {
                 let sent = match order {
-                    Some(PaneOrder::Type(bytes)) => client.input(&bytes).await,
                     Some(PaneOrder::Resize(size)) => client.send(Request::Resize { size }).await.map(|_| ()),
                     Some(PaneOrder::TakeControl) => client.send(Request::TakeControl).await.map(|_| ()),
-                    Some(PaneOrder::Open { .. } | PaneOrder::Close) | None => return std::future::pending().await,
+                    Some(PaneOrder::Open { .. } | PaneOrder::Close | PaneOrder::Type(_)) | None => return std::future::pending().await,
                 };
                 if sent.is_err() {
-                    return Ok(());
+                    return Ok(End::Lost);
+                }
+            }
+            () = typed.some(), if is_attached => {
+                if typed.send(&mut client).await.is_err() {
+                    return Ok(End::Lost);
                 }
             }
             incoming = client.receive() => {
                 let news = match incoming {
                     Ok(Incoming::Output(bytes)) => PaneNews::Output(bytes),
-                    Ok(Incoming::Answer(answer)) if answer.id == call => PaneNews::Attached(Box::new(answer.understand::<Attached>()?)),
+                    Ok(Incoming::Answer(answer)) if answer.id == call => {
+                        is_attached = true;
+                        PaneNews::Attached(Box::new(answer.understand::<Attached>()?))
+                    }
                     Ok(Incoming::Push(Push::Control { held })) => PaneNews::Control(held),
                     Ok(Incoming::Push(Push::Detached { why, .. })) => PaneNews::Detached(why),
-                    Ok(Incoming::Push(Push::Stopping { .. })) | Err(_) => return Ok(()),
+                    Ok(Incoming::Push(Push::Stopping { restart: false })) => return Ok(End::Stopped),
+                    Ok(Incoming::Push(Push::Stopping { restart: true })) | Err(_) => return Ok(End::Lost),
                     Ok(Incoming::Push(_) | Incoming::Answer(_)) => continue,
                 };
                 let is_over = matches!(news, PaneNews::Detached(_));

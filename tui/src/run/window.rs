@@ -16,12 +16,14 @@ const END: &[u8] = b"\x1b[?2026l";
 
 pub struct Window {
     terminal: DefaultTerminal,
+    /// What is on it may not be what was drawn.
+    is_stale: bool,
 }
 
 impl Window {
     pub fn open() -> Result<Self, Failure> {
         let terminal = ratatui::try_init().map_err(broken)?;
-        let window = Self { terminal };
+        let window = Self { terminal, is_stale: false };
         write(ON)?;
         Ok(window)
     }
@@ -30,11 +32,25 @@ impl Window {
         self.terminal.size().map_err(broken)
     }
 
+    /// It has another size, or had one for a moment: what did not fit is gone, even if the size is as before.
+    pub fn resized(&mut self) -> Result<Size, Failure> {
+        self.is_stale = true;
+        self.size()
+    }
+
     pub fn draw(&mut self, draws: impl FnOnce(&mut Frame<'_>)) -> Result<(), Failure> {
         write(BEGIN)?;
-        let drawn = self.terminal.draw(draws).map(|_| ()).map_err(broken);
+        let drawn = self.redraw(draws).map_err(broken);
         write(END)?;
         drawn
+    }
+
+    fn redraw(&mut self, draws: impl FnOnce(&mut Frame<'_>)) -> std::io::Result<()> {
+        if std::mem::take(&mut self.is_stale) {
+            let size = self.terminal.size()?;
+            self.terminal.resize(size.into())?;
+        }
+        self.terminal.draw(draws).map(|_| ())
     }
 }
 

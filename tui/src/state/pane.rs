@@ -11,6 +11,8 @@ pub type Turn = u64;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum State {
     Joining,
+    /// There is no daemon; it is joined when there is one.
+    Away,
     Attached,
     /// Why there is nothing to type into.
     Over(String),
@@ -73,7 +75,7 @@ impl Pane {
 
     /// Bytes to be typed, unless they have to wait.
     pub fn typed(&mut self, bytes: Vec<u8>) -> Vec<u8> {
-        if self.state == State::Joining {
+        if matches!(self.state, State::Joining | State::Away) {
             if self.typed.len() + bytes.len() <= MAX_TYPED {
                 self.typed.extend(bytes);
             }

@@ -34,9 +34,8 @@ pub enum Layout {
 pub const MOST_CODE: usize = 100;
 
 impl Remembered {
-    /// From what was kept; what is not understood is as on the first day.
-    pub fn parse(text: &str) -> Self {
-        serde_json::from_str(text).unwrap_or_default()
+    pub fn parse(text: &str) -> serde_json::Result<Self> {
+        serde_json::from_str(text)
     }
 
     pub fn note_code(&mut self, code: &str) {
@@ -52,11 +51,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_damaged_is_forgotten_and_newer_words_are_passed_over() {
-        assert_eq!(Remembered::parse("{"), Remembered::default());
+    fn what_is_damaged_is_refused_and_newer_words_are_passed_over() {
+        assert!(Remembered::parse("{").is_err());
         let kept = Remembered { sort: Sort::Name, is_known: true, ..Remembered::default() };
         let text = serde_json::to_string(&kept).expect("writes");
-        assert_eq!(Remembered::parse(&text.replacen('{', "{\"new\":1,", 1)), kept);
+        assert_eq!(Remembered::parse(&text.replacen('{', "{\"new\":1,", 1)).expect("reads"), kept);
     }
 
     #[test]

@@ -152,6 +152,11 @@ impl Sights {
         }
     }
 
+    /// What it printed is not to be seen any more.
+    pub fn forget(&mut self, id: SessionId) {
+        self.by_session.remove(&id);
+    }
+
     /// The daemon is gone: nothing that was asked will be answered.
     pub fn lost(&mut self) {
         for one in self.by_session.values_mut() {
@@ -221,5 +226,8 @@ mod tests {
         assert_eq!(sights.due(Duration::from_secs(6)).len(), 1);
         sights.lost();
         assert_eq!(sights.due(Duration::from_secs(7)).len(), 1);
+        assert!(sights.take(id, Ok(sight("a secret", 8)), Duration::from_secs(7)));
+        sights.forget(id);
+        assert!(sights.get(id).is_none());
     }
 }

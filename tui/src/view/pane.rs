@@ -20,6 +20,7 @@ pub fn draw(app: &App, pane: &Pane, frame: &mut Frame<'_>, area: Rect) {
     if let Some(title) = areas::sessions(app).pane_title {
         let state = match (&pane.state, pane.has_control) {
             (State::Joining, _) => ("joining …".to_owned(), theme.dim),
+            (State::Away, _) => ("waits for the daemon …".to_owned(), theme.warn),
             (State::Over(why), _) => (why.clone(), theme.warn),
             (State::Attached, false) => (format!("only watching · {} t takes control", app.prefix.label()), theme.warn),
             (State::Attached, true) => (pane.screen.title().to_owned(), theme.dim),

@@ -1,0 +1,282 @@
+//! Doing something with sessions: alone, with several, taken back, refused.
+
+use std::os::unix::fs::PermissionsExt;
+
+use super::{ESC, find, open, quit, remembered, wait_cursor};
+use crate::support::{BASH, Root, Term, wait_until};
+
+/// Puts the cursor on a session, by the keys that are always there.
+#[track_caller]
+fn go_to(term: &Term, name: &str) {
+    term.send(b"g");
+    for _ in 0..20 {
+        if term.look(|screen| super::cursor_row(screen).is_some_and(|row| row.contains(name))) {
+            return;
+        }
+        let before = term.look(super::cursor_row);
+        term.send(b"j");
+        term.wait_for("another row", |screen| super::cursor_row(screen) != before);
+    }
+    panic!("{name} is not in the list:\n{}", term.text());
+}
+
+fn sleepers(root: &Root, names: &[&str]) -> Term {
+    for name in names {
+        root.start(name, &["sleep", "1000"]);
+    }
+    let term = open(root);
+    term.wait_for_text(&format!("{} active", names.len()));
+    term.send(b"S");
+    term.wait_for_text("sorted by name");
+    term
+}
+
+#[test]
+fn several_at_once_are_paused_resumed_undone_and_ended_after_a_question() {
+    let root = Root::new();
+    let mut term = sleepers(&root, &["a1", "b2", "c3"]);
+    term.send(b"g  ");
+    term.wait_for_text("2 selected");
+    term.send(b"p");
+    term.wait_for_text("2 sessions paused");
+    assert_eq!([root.status("a1").0, root.status("b2").0, root.status("c3").0], ["paused", "paused", "active"]);
+    term.wait_for_text("2 paused");
+    assert!(!term.text().contains("selected"), "done is done");
+    term.send(b"u");
+    term.wait_for_text("3 active");
+    assert_eq!(root.status("a1").0, "active");
+    // all that are shown
+    term.send(b"A");
+    term.wait_for_text("3 selected");
+    term.send(b"p");
+    term.wait_for_text("3 sessions paused");
+    term.wait_for_text("3 paused");
+    term.send(b"A");
+    term.wait_for_text("3 selected");
+    term.send(b"p");
+    term.wait_for_text("3 sessions resumed");
+    term.wait_for_text("3 active");
+    term.send(b"g  ");
+    term.wait_for_text("2 selected");
+    term.send(b"x");
+    term.wait_for_text("End 2 sessions?");
+    term.send(b"n");
+    term.wait_for_text("nothing was done");
+    assert_eq!(root.status("a1").0, "active");
+    term.wait_for_text("2 selected");
+    term.send(b"x");
+    term.wait_for_text("End 2 sessions?");
+    term.send(b"y");
+    term.wait_for_text("2 sessions ended");
+    term.wait_for_text("1 active 2 ended");
+    assert_eq!(root.status("c3").0, "active");
+    // of what has ended and what has not, only what can be removed is
+    term.send(b"A");
+    term.wait_for_text("3 selected");
+    term.send(b"D");
+    term.wait_for_text("Remove 2 sessions for good");
+    term.send(b"y");
+    term.wait_for("they are gone", |screen| find(screen, " a1 ").is_none() && find(screen, " b2 ").is_none());
+    assert_eq!(root.json(&["ls", "--all", "--json"]).as_array().map(Vec::len), Some(1));
+    quit(&mut term);
+}
+
+#[test]
+fn undoing_takes_back_one_change_after_the_other() {
+    let root = Root::new();
+    let mut term = sleepers(&root, &["api"]);
+    term.send(b"R");
+    term.wait_for_text("new name: api");
+    term.send(b"\x15web\r");
+    term.wait_for_text("api is web now");
+    wait_cursor(&term, "web");
+    // quicker than the row can be new
+    term.send(b"puu");
+    term.wait_for_text("is api now");
+    wait_cursor(&term, "api");
+    wait_until("resumed", || root.status("api").0 == "active");
+    term.send(b"u");
+    term.wait_for_text("there is nothing to undo");
+    // a name that cannot be is said, and stays readable
+    root.start("taken", &["sleep", "1000"]);
+    term.wait_for_text("2 active");
+    go_to(&term, "api");
+    term.send(b"R");
+    term.wait_for_text("new name: api");
+    term.send(b"\x15taken\r");
+    term.wait_for_text("taken");
+    term.send(b"m");
+    term.wait_for("the refusal", |screen| {
+        (0..30).any(|row| screen.row_text(row).contains("taken") && screen.row_text(row).contains("name"))
+    });
+    term.send(b"q");
+    wait_cursor(&term, "api");
+    // what was refused is not there to be undone
+    term.send(b"u");
+    term.wait_for_text("there is nothing to undo");
+    assert_eq!(root.status("api").0, "active");
+    quit(&mut term);
+}
+
+#[test]
+fn a_task_is_completed_or_failed_with_words_and_a_line_is_sent() {
+    let root = Root::new();
+    root.record("one", &["--task", "First"]);
+    root.record("two", &["--task", "Second"]);
+    root.start("shell", BASH);
+    let mut term = open(&root);
+    term.wait_for_text("3 active");
+    go_to(&term, "one");
+    term.send(b"c");
+    term.wait_for_text("result (may be empty):");
+    term.send(b"all done\r");
+    term.wait_for_text("one completed");
+    assert_eq!((root.status("one").0, root.session("one")["result"].clone()), ("completed".into(), "all done".into()));
+    go_to(&term, "two");
+    term.send(b"f");
+    term.wait_for_text("what went wrong:");
+    term.send(b"\r");
+    term.wait_for_text("say what went wrong, or esc");
+    term.send(b"no idea\r");
+    term.wait_for_text("two failed, as said");
+    assert_eq!((root.status("two").0, root.session("two")["error"].clone()), ("failed".into(), "no idea".into()));
+    go_to(&term, "shell");
+    term.send(b"s");
+    term.wait_for_text("send:");
+    term.send(b"echo sent-$((40+2))\r");
+    term.wait_for_text("shell got the line");
+    root.wait_screen("shell", "sent-42");
+    term.wait_for_text("sent-42");
+    assert_eq!(root.session("shell")["clients"], 0);
+    // whoever has ended is told so
+    go_to(&term, "one");
+    term.send(b"s");
+    term.wait_for_text("one has ended: there is nobody to type to");
+    term.send(b"p");
+    term.wait_for_text("it can neither be paused nor resumed");
+    // a whole window for one that is over is its recording, if there is any
+    term.send(b"\r");
+    term.wait_for("a sentence", |screen| find(screen, "record").is_some());
+    quit(&mut term);
+}
+
+#[test]
+fn code_is_run_and_remembered_and_what_is_reset_starts_clean() {
+    let root = Root::new();
+    root.start("api", BASH);
+    let mut term = open(&root);
+    wait_cursor(&term, "api");
+    term.send(b"!");
+    term.wait_for_text("bash>");
+    term.send(b"echo first-$((40+2))\r");
+    term.wait_for_text("first-42");
+    term.send(b"!");
+    term.wait_for_text("bash>");
+    term.send(b"\t");
+    term.wait_for_text("python>");
+    term.send(b"print(6 * 7)\r");
+    term.wait_for_text("done: 42");
+    term.send(b"!");
+    term.wait_for_text("bash>");
+    term.send(b"exit_code() { return 3; }; exit_code\r");
+    term.wait_for_text("exit code 3");
+    quit(&mut term);
+    assert_eq!(remembered(&root)["code"].as_array().map(Vec::len), Some(3));
+    // the next time too
+    let mut term = open(&root);
+    wait_cursor(&term, "api");
+    term.send(b"!");
+    term.wait_for_text("bash>");
+    term.send(b"\x1b[A\x1b[A\x1b[A");
+    term.wait_for_text("bash> echo first-$((40+2))");
+    term.send(b"\r");
+    term.wait_for_text("done: first-42");
+    let calls = root.run(&["history", "-s", "api", "--json"]).ok();
+    assert_eq!(calls.matches("first-").count(), 2, "{calls}");
+    term.send(b"Z");
+    term.wait_for_text("Reset api?");
+    term.send(b"y");
+    term.wait_for_text("starts clean");
+    wait_until("ended", || root.status("api").0 != "active");
+    quit(&mut term);
+}
+
+#[test]
+fn a_recording_is_written_once_then_forgotten_then_removed() {
+    let root = Root::new();
+    root.start_script("job", "echo printed-$((40+2)); exit 0");
+    root.wait_status("job", "completed");
+    let mut term = open(&root);
+    wait_cursor(&term, "job");
+    term.send(b"E");
+    term.wait_for_text("job.cast");
+    term.send(b"\x15job.pdf\r");
+    term.wait_for_text("end it with .cast, .html or .txt");
+    term.send(b"\x15job.txt\r");
+    term.wait_for_text("written:");
+    let file = root.work().join("job.txt");
+    assert!(std::fs::read_to_string(&file).expect("written").contains("printed-42"));
+    assert_eq!(std::fs::metadata(&file).expect("there").permissions().mode() & 0o777, 0o600);
+    std::fs::write(&file, "mine").expect("writes");
+    term.send(b"E");
+    term.wait_for_text("job.cast");
+    term.send(b"\x15job.txt\r");
+    term.wait_for("a refusal", |screen| {
+        let last = screen.row_text(29);
+        last.contains("job.txt") && (last.contains("exists") || last.contains("there already"))
+    });
+    assert_eq!(std::fs::read_to_string(&file).expect("there"), "mine");
+
+    term.send(b"F");
+    term.wait_for_text("Forget everything job printed?");
+    term.send(b"y");
+    term.wait_for_text("nothing recorded is left");
+    assert!(!root.recordings_contain("printed-42"));
+    term.wait_for("nothing to be seen", |screen| find(screen, "printed-42").is_none());
+    term.send(b"D");
+    term.wait_for_text("Remove job for good");
+    term.send(ESC);
+    term.wait_for_text("nothing was done");
+    term.send(b"D");
+    term.wait_for_text("Remove job for good");
+    term.send(b"y");
+    term.wait_for_text("No sessions yet");
+    quit(&mut term);
+}
+
+#[test]
+fn every_action_has_a_name_and_esc_backs_out_of_everything() {
+    let root = Root::new();
+    let mut term = sleepers(&root, &["api"]);
+    term.send(b":");
+    term.wait_for_text("actions");
+    term.send(b"renam");
+    term.wait_for("one action", |screen| find(screen, "another name").is_some() && find(screen, "statistics").is_none());
+    term.send(b"\r");
+    term.wait_for_text("new name: api");
+    term.send(ESC);
+    term.wait_for("no prompt", |screen| find(screen, "new name").is_none());
+    for (keys, shows) in [
+        (&b":"[..], "❯"),
+        (b"?", "only to watch"),
+        (b"n", "new session"),
+        (b"i", "layers"),
+        (b"T", "by status"),
+        (b"m", "messages"),
+        (b"\x13", "everything that was printed"),
+    ] {
+        term.send(keys);
+        term.wait_for_text(shows);
+        term.send(ESC);
+        term.wait_for("the list", |screen| find(screen, shows).is_none() && super::cursor_row(screen).is_some());
+    }
+    term.send(ESC);
+    term.wait_for_text("q leaves; sessions go on");
+    term.send(b"y");
+    term.wait_for_text("copied: api");
+    assert!(crate::support::term::contains(&term.bytes(), b"\x1b]52;c;YXBp\x1b\\"));
+    // ctrl-c leaves as q does
+    term.send(b"\x03");
+    assert_eq!(term.wait_exit(), 0);
+    super::assert_given_back(&term);
+}
