@@ -259,7 +259,7 @@ mod tests {
             assert_eq!(Colours::of(no_color, term, colorterm), expected, "{term} {colorterm}");
         }
         let (theme, _) = Theme::new(Some("dark"), &BTreeMap::new(), Colours::None);
-        assert_eq!(theme, Theme::none());
+        assert_eq!(theme, Theme { has_colours: false, ..Theme::none() });
     }
 
     #[test]
