@@ -254,7 +254,9 @@ mod tests {
             assert_eq!(Colours::of(no_color, term, colorterm), expected, "{term} {colorterm}");
         }
         let (theme, _) = Theme::new(Some("dark"), &BTreeMap::new(), Colours::None);
-        assert_eq!(theme, Theme::none());
+        assert_eq!(theme, Theme { has_colours: false, ..Theme::none() }, "not even of programs");
+        let (theme, _) = Theme::new(Some("none"), &BTreeMap::new(), Colours::Many);
+        assert!(theme.has_colours, "whoever wants none of ours keeps those of programs");
     }
 
     #[test]

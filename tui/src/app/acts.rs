@@ -33,7 +33,7 @@ impl App {
                 self.overlay = Some(Overlay::Confirm { question, deed, sessions });
                 Vec::new()
             }
-            None => self.carry_out(deed, &sessions),
+            None => self.carry_out(&deed, &sessions),
         }
     }
 
@@ -44,7 +44,7 @@ impl App {
         for wanted in [Deed::Pause, Deed::Resume] {
             let ids: Vec<SessionId> = deeds.iter().filter(|(_, deed)| deed.as_ref() == Ok(&wanted)).map(|(id, _)| *id).collect();
             if !ids.is_empty() {
-                return self.carry_out(wanted, &ids);
+                return self.carry_out(&wanted, &ids);
             }
         }
         if let Some((_, Err(why))) = deeds.into_iter().next() {
@@ -81,7 +81,7 @@ impl App {
         Vec::new()
     }
 
-    pub(super) fn carry_out(&mut self, deed: Deed, sessions: &[SessionId]) -> Vec<Effect> {
+    pub(super) fn carry_out(&mut self, deed: &Deed, sessions: &[SessionId]) -> Vec<Effect> {
         let back: Vec<(SessionId, Deed)> =
             sessions.iter().filter_map(|id| self.session(*id)).filter_map(|session| Some((session.id, deed.undo(session)?))).collect();
         let effects = self.ask_deed(deed, sessions);
@@ -94,7 +94,7 @@ impl App {
     }
 
     /// Without a way back.
-    fn ask_deed(&mut self, deed: Deed, sessions: &[SessionId]) -> Vec<Effect> {
+    fn ask_deed(&mut self, deed: &Deed, sessions: &[SessionId]) -> Vec<Effect> {
         let sessions: Vec<Session> = sessions.iter().filter_map(|id| self.session(*id).cloned()).collect();
         if sessions.is_empty() {
             return Vec::new();
@@ -158,7 +158,7 @@ impl App {
         let many = back.len();
         for (id, deed) in back {
             // undoing is not undone: it would go back and forth
-            effects.extend(self.ask_deed(deed, &[id]));
+            effects.extend(self.ask_deed(&deed, &[id]));
         }
         if many > 1 {
             self.say(format!("undone for {many} sessions"));

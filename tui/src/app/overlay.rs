@@ -88,7 +88,7 @@ impl App {
                 Vec::new()
             }
             Some(Overlay::Confirm { deed, sessions, .. }) => match key.code {
-                KeyCode::Char('y' | 'Y') | KeyCode::Enter => self.carry_out(deed, &sessions),
+                KeyCode::Char('y' | 'Y') | KeyCode::Enter => self.carry_out(&deed, &sessions),
                 _ => {
                     self.say("nothing was done");
                     Vec::new()
@@ -217,7 +217,7 @@ impl App {
             Asks::File => return self.export(&text, &prompt.sessions),
         };
         match deed {
-            Ok(deed) => self.carry_out(deed, &prompt.sessions),
+            Ok(deed) => self.carry_out(&deed, &prompt.sessions),
             Err(why) => {
                 prompt.error = Some(why);
                 self.overlay = Some(Overlay::Prompt(prompt));
