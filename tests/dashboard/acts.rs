@@ -9,6 +9,7 @@ use crate::support::{BASH, Root, Term, wait_until};
 #[track_caller]
 fn go_to(term: &Term, name: &str) {
     term.send(b"g");
+    term.wait_for("the first row", |screen| screen.row_text(2).starts_with('▸'));
     for _ in 0..20 {
         if term.look(|screen| super::cursor_row(screen).is_some_and(|row| row.contains(name))) {
             return;

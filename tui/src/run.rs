@@ -186,6 +186,7 @@ impl Dashboard {
 
     /// Runs until the user wants something else.
     async fn show(&mut self, window: &mut Window, signals: &mut Signals) -> Result<Leaves, Failure> {
+        window::take_wake_up();
         let mut keys = EventStream::new();
         let mut drawn: Option<Instant> = None;
         let mut is_dirty = true;
