@@ -117,6 +117,8 @@ pub struct App {
     kept: Remembered,
     /// The prefix key was pressed in the terminal beside the list.
     is_armed: bool,
+    /// A recording was asked for and is not there yet.
+    pub is_opening: bool,
     turn: Turn,
     batches: HashMap<Turn, Batch>,
     /// What takes the last changes back, newest last, each with the turn of the change.
@@ -167,6 +169,7 @@ impl App {
             exporting: None,
             kept,
             is_armed: false,
+            is_opening: false,
             turn: 0,
             batches: HashMap::new(),
             undo: Vec::new(),
@@ -248,6 +251,10 @@ impl App {
                 Vec::new()
             }
         };
+        if effects.iter().any(|effect| matches!(effect, Effect::Ask(Asked::Open(_), _))) {
+            self.is_opening = true;
+            self.is_dirty = true;
+        }
         effects.extend(self.look_after());
         effects
     }
@@ -363,6 +370,7 @@ impl App {
         self.sights.lost();
         self.pulse = watch::Pulsing::default();
         self.is_asking_rows = false;
+        self.is_opening = false;
         self.batches.clear();
     }
 

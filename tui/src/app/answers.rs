@@ -70,7 +70,8 @@ impl App {
             (Asked::Events(id), Reply::Events(events)) => self.in_detail(id, |detail| detail.take_events(events)),
             (Asked::Calls(id), Reply::Calls(calls)) => self.in_detail(id, |detail| detail.take_calls(calls)),
             (Asked::Marks(id), Reply::Outline(outline)) => self.in_detail(id, |detail| detail.take_outline(&outline)),
-            (Asked::Open(opens), Reply::Outline(outline)) => self.opened(&opens, outline),
+            // unless the user did not want to wait
+            (Asked::Open(opens), Reply::Outline(outline)) if std::mem::take(&mut self.is_opening) => self.opened(&opens, outline),
             (Asked::Time(turn, _), Reply::Time(event)) => self.time_answer(turn, event),
             (Asked::Moment(turn), Reply::Moment(moment)) => {
                 let screen = export::restore(&moment).ok();
@@ -116,6 +117,7 @@ impl App {
             Asked::Marks(_) | Asked::Calls(_) | Asked::States(_) => Vec::new(),
             Asked::Layers(id) | Asked::Events(id) => self.in_detail(*id, |detail| detail.failure = Some(why)),
             Asked::Exec | Asked::Open(_) => {
+                self.is_opening = false;
                 self.fail(why);
                 Vec::new()
             }

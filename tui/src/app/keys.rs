@@ -36,6 +36,11 @@ impl App {
         if self.shows_sessions() && self.focus == Focus::Pane && self.pane.is_some() {
             return self.pane_key(key);
         }
+        if self.is_opening && matches!(key.code, KeyCode::Esc | KeyCode::Char('q')) {
+            self.is_opening = false;
+            self.say("not opened");
+            return Vec::new();
+        }
         let now = self.now;
         if let Some(View::Hits(hits)) = self.views.last_mut() {
             match hits.key(key, now) {

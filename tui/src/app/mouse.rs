@@ -148,11 +148,7 @@ impl App {
         }
         // a program that does not ask for the mouse is scrolled back
         match mouse.kind {
-            MouseEventKind::ScrollUp => {
-                let of = shared::replay::Of { name: pane.session.to_string(), ..Default::default() };
-                let opens = Box::new(crate::event::Opens::History);
-                vec![Effect::Ask(crate::event::Asked::Open(opens), shared::message::Request::Replay(of))]
-            }
+            MouseEventKind::ScrollUp => self.look_back(),
             _ => Vec::new(),
         }
     }

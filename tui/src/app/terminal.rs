@@ -205,7 +205,7 @@ impl App {
         self.open_pane(Focus::Pane)
     }
 
-    fn look_back(&mut self) -> Vec<Effect> {
+    pub(super) fn look_back(&mut self) -> Vec<Effect> {
         let Some(pane) = &self.pane else { return Vec::new() };
         let of = Of { name: pane.session.to_string(), ..Of::default() };
         vec![Effect::Ask(Asked::Open(Box::new(Opens::History)), Request::Replay(of))]

@@ -89,6 +89,16 @@ fn enter_attaches_to_what_lives_and_plays_what_has_ended() {
 }
 
 #[test]
+fn what_takes_long_to_open_can_be_left() {
+    let (mut app, _, _) = two();
+    press(&mut app, "j enter");
+    assert!(app.is_opening);
+    assert!(deeds(press(&mut app, "q")).is_empty(), "q is about the recording, not the dashboard");
+    assert!(!app.is_opening);
+    assert_eq!(deeds(press(&mut app, "q")).last(), Some(&Effect::Quit));
+}
+
+#[test]
 fn what_cannot_be_undone_is_asked_first() {
     let (mut app, a, b) = two();
     assert!(deeds(press(&mut app, "x")).is_empty());
@@ -429,5 +439,5 @@ fn the_search_opens_the_very_moment() {
     press(&mut app, "enter");
     let opened = deeds(press(&mut app, "enter"));
     assert!(matches!(&opened[..], [Effect::Ask(Asked::Open(_), Request::Replay(of))] if of.runtime == Some(runtime)), "{opened:?}");
-    assert_eq!(deeds(press(&mut app, "esc")), vec![Effect::StopSearch]);
+    assert_eq!(deeds(press(&mut app, "esc esc")), vec![Effect::StopSearch], "first what is being opened, then the search");
 }

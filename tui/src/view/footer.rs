@@ -55,6 +55,10 @@ pub fn draw(app: &App, frame: &mut Frame<'_>, area: Rect) {
         frame.render_widget(Paragraph::new(Span::styled(text, theme.note)), area);
         return;
     }
+    if app.is_opening {
+        frame.render_widget(Paragraph::new(Span::styled(" opening the recording … esc: do not", theme.note)), area);
+        return;
+    }
     if let Some((verb, done, total)) = app.under_way() {
         let percent = (done * 100 / total.max(1)) as u64;
         let text = format!(" {} {verb}: {done} of {total}", meter(percent, 20));
