@@ -109,9 +109,8 @@ fn promise_12_nothing_recorded_acts_when_it_is_replayed() {
     term.wait_for_text("needle unfinished");
     term.send(b"q");
     assert_eq!(term.wait_exit(), 0);
-    let bytes = term.bytes();
-    assert_eq!(trespass(&bytes), None);
-    assert!(!String::from_utf8_lossy(&bytes).contains("RVZJTA"));
+    crate::dashboard::odd::assert_only_drawing(&term);
+    assert!(!String::from_utf8_lossy(&term.bytes()).contains("RVZJTA"));
 }
 
 #[test]

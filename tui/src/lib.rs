@@ -17,5 +17,6 @@ mod state;
 mod theme;
 mod tty;
 mod view;
+mod window;
 
 pub use environment::{keep_descriptors_to_ourselves, load_config, paths};

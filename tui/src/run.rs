@@ -6,7 +6,6 @@ mod keep;
 mod pane;
 mod report;
 mod search;
-mod window;
 
 use std::collections::{HashMap, VecDeque};
 use std::time::{Duration, Instant};
@@ -31,7 +30,7 @@ use crate::keymap::Keymap;
 use crate::theme::{Colours, Theme};
 use crate::{environment, tty, view};
 
-use window::Window;
+use crate::window::{self, Window};
 
 /// Between two drawings.
 const FRAME: Duration = Duration::from_millis(16);

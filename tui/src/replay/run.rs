@@ -1,14 +1,13 @@
 //! Gives a player or a look back a terminal and a daemon: the loop, and what effects do.
 
 use std::collections::HashMap;
-use std::io::Write;
 use std::time::{Duration, Instant};
 
 use crossterm::event::{Event as TerminalEvent, EventStream, KeyCode, KeyModifiers};
 use futures_util::StreamExt;
 use jiff::tz::TimeZone;
+use ratatui::Frame;
 use ratatui::layout::Rect;
-use ratatui::{DefaultTerminal, Frame};
 use shared::id::RuntimeId;
 use shared::message::{Answer, Failure, Push, Request};
 use shared::paths::Paths;
@@ -21,16 +20,13 @@ use super::{History, Player, Start, view};
 use crate::client::{Client, Incoming};
 use crate::connect::{self, Crashes};
 use crate::tty;
+use crate::window::{Window, broken};
 
 /// Between two drawings.
 const FRAME: Duration = Duration::from_millis(16);
 
 /// At the end of a live recording: asked again after this.
 const WAIT: Duration = Duration::from_mins(1);
-
-/// Clicks, drags and the wheel, without every movement of the pointer.
-const MOUSE_ON: &[u8] = b"\x1b[?1000h\x1b[?1002h\x1b[?1006h";
-const MOUSE_OFF: &[u8] = b"\x1b[?1006l\x1b[?1002l\x1b[?1000l";
 
 /// What the loop needs to know of whatever it shows.
 pub trait Component {
@@ -88,32 +84,6 @@ pub async fn look_back(paths: &Paths, of: Of) -> Result<Left, Failure> {
     show(paths, client, runtime, &mut history, effects).await
 }
 
-/// The user's window, taken until this is dropped.
-struct Window {
-    terminal: DefaultTerminal,
-}
-
-impl Window {
-    fn open() -> Result<Self, Failure> {
-        let terminal = ratatui::try_init().map_err(broken)?;
-        let window = Self { terminal };
-        std::io::stdout().write_all(MOUSE_ON).and_then(|()| std::io::stdout().flush()).map_err(broken)?;
-        Ok(window)
-    }
-}
-
-impl Drop for Window {
-    fn drop(&mut self) {
-        let _ = std::io::stdout().write_all(MOUSE_OFF).and_then(|()| std::io::stdout().flush());
-        ratatui::restore();
-    }
-}
-
-#[expect(clippy::needless_pass_by_value, reason = "the form map_err wants")]
-fn broken(error: std::io::Error) -> Failure {
-    Failure::failed(format!("the terminal: {error}"))
-}
-
 /// What was asked, to understand the answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Asked {
@@ -169,7 +139,7 @@ async fn show(
     let began = Instant::now();
     let mut drawn: Option<Instant> = None;
     let mut is_dirty = true;
-    let size = window.terminal.size().map_err(broken)?;
+    let size = window.size()?;
     let mut events = vec![Event::Resized(Rect::new(0, 0, size.width, size.height))];
     loop {
         for event in std::mem::take(&mut events) {
@@ -198,7 +168,7 @@ async fn show(
         }
         is_dirty |= component.take_dirty();
         if is_dirty && drawn.is_none_or(|at| at.elapsed() >= FRAME) {
-            window.terminal.draw(|frame| component.draw(frame, frame.area())).map_err(broken)?;
+            window.draw(|frame| component.draw(frame, frame.area()))?;
             drawn = Some(Instant::now());
             is_dirty = false;
         }
@@ -210,10 +180,8 @@ async fn show(
             _ = hung_up.recv() => return Ok(Left::Gone),
             // crossterm does not tell of one that comes together with a key
             _ = resized.recv() => {
-                let area = Rect::from(window.terminal.size().map_err(broken)?);
-                // also if it is as before: for a moment it was not, and what did not fit then is gone
-                window.terminal.resize(area).map_err(broken)?;
-                Some(Event::Resized(area))
+                let size = window.resized()?;
+                Some(Event::Resized(Rect::new(0, 0, size.width, size.height)))
             }
             key = keys.next() => match key {
                 Some(Ok(TerminalEvent::Key(key))) => Some(Event::Key(key)),
@@ -239,7 +207,7 @@ async fn show(
             asked.clear();
             component.update(Event::Time(began.elapsed()));
             component.update(Event::Lost);
-            window.terminal.draw(|frame| component.draw(frame, frame.area())).map_err(broken)?;
+            window.draw(|frame| component.draw(frame, frame.area()))?;
             client = crashes.again(paths).await?;
             events.push(Event::Back);
         }
