@@ -157,7 +157,10 @@ fn a_task_is_completed_or_failed_with_words_and_a_line_is_sent() {
     term.wait_for_text("it can neither be paused nor resumed");
     // a whole window for one that is over is its recording, if there is any
     term.send(b"\r");
-    term.wait_for("a sentence", |screen| find(screen, "record").is_some() && find(screen, "opening").is_none());
+    term.wait_for("a sentence in the last line", |screen| {
+        let last = screen.row_text(screen.size().rows - 1);
+        last.contains("record") && !last.contains("opening")
+    });
     quit(&mut term);
 }
 
