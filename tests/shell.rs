@@ -80,6 +80,24 @@ fn bash_tells_of_its_commands_and_keeps_what_the_user_has_set_up() {
 }
 
 #[test]
+fn strict_shells_and_those_inside_them_are_not_disturbed() {
+    let root = Root::new();
+    home(&root, ".bashrc", "set -u\nPS1='mine> '\nexport PROMPT_COMMAND='true'\n");
+    root.run(&["new", "-d", "-n", "shell", "--", "bash"]).ok();
+    root.wait_screen("shell", "mine>");
+    let send = |line: &str| root.run(&["send", "shell", "--enter", line]).ok();
+    send("(exit 4)");
+    wait_command(&root, "shell", "(exit 4)", 4);
+    // one that inherits the hook has not the function it calls
+    send("PS1='inner> ' bash --norc");
+    root.wait_screen("shell", "inner>");
+    send("echo inside-$((40+2))");
+    root.wait_screen("shell", "inside-42");
+    let screen = root.screen("shell");
+    assert!(!screen.contains("unbound") && !screen.contains("not found"), "{screen}");
+}
+
+#[test]
 fn a_login_shell_reads_what_login_shells_read_and_its_history_is_where_it_was() {
     let root = Root::new();
     home(&root, ".bash_profile", "PS1='login> '\n");

@@ -371,7 +371,6 @@ impl App {
         self.pulse = watch::Pulsing::default();
         self.is_asking_rows = false;
         self.is_opening = false;
-        self.batches.clear();
     }
 
     /// What is remembered, if it is not what was.

@@ -130,7 +130,11 @@ fn kitty(key: KeyEvent) -> Option<Vec<u8>> {
 /// What is pasted is text, whatever it contains: the end of a paste is not for it to say.
 pub fn paste(text: &str, modes: &Modes) -> Vec<u8> {
     if modes.get(PASTES) {
-        let inside = text.replace("\x1b[201~", "");
+        let mut inside = text.to_owned();
+        // taking one away may make another
+        while inside.contains("\x1b[201~") {
+            inside = inside.replace("\x1b[201~", "");
+        }
         return [b"\x1b[200~", inside.as_bytes(), b"\x1b[201~"].concat();
     }
     // as if it were typed

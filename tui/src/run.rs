@@ -179,7 +179,13 @@ impl Dashboard {
 
     fn drop_connection(&mut self) {
         self.client = None;
-        self.asked.clear();
+        // who asked for something to be done is told; what is only shown is asked for again
+        for (_, asked) in self.asked.drain() {
+            if matches!(asked, Asked::New(_) | Asked::Deed(..) | Asked::Exec | Asked::Open(_)) {
+                let why = Failure::failed("the daemon went away: what was asked last may or may not have been done");
+                self.events.push_back(Event::Refused(asked, why));
+            }
+        }
         self.app.forget_asked();
     }
 

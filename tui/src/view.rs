@@ -143,3 +143,36 @@ fn rule(title: &[(String, Style)], right: &str, style: Style, area: Rect, frame:
         buffer.set_stringn(area.right() - right_width - 3, area.y, format!(" {right} "), usize::from(right_width) + 2, style);
     }
 }
+
+/// By words; a word that is too long is cut.
+fn wrapped(text: &str, width: usize) -> Vec<String> {
+    let mut lines = vec![String::new()];
+    for word in text.split(' ') {
+        let mut rest = word.to_owned();
+        loop {
+            let last = lines.last().map_or(0, |line| columns(line));
+            let gap = usize::from(last > 0);
+            if last + gap + columns(&rest) <= width {
+                if let Some(line) = lines.last_mut() {
+                    line.push_str(&" ".repeat(gap));
+                    line.push_str(&rest);
+                }
+                break;
+            }
+            if last > 0 {
+                lines.push(String::new());
+                continue;
+            }
+            let head: String = rest.chars().take(width.max(1)).collect();
+            rest = rest.chars().skip(width.max(1)).collect();
+            if let Some(line) = lines.last_mut() {
+                line.push_str(&head);
+            }
+            lines.push(String::new());
+            if rest.is_empty() {
+                break;
+            }
+        }
+    }
+    lines
+}

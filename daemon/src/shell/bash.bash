@@ -55,8 +55,8 @@ __sessions_precmd() {
     builtin printf '\e]7;file://%s%s\a' "$HOSTNAME" "$REPLY"
   fi
   builtin printf '\e]133;A\a'
-  [[ $PS1 == *'133;B'* ]] || PS1+='\[\e]133;B\a\]'
-  if [[ $PS0 != *__sessions_preexec* ]]; then
+  [[ ${PS1-} == *'133;B'* ]] || PS1+='\[\e]133;B\a\]'
+  if [[ ${PS0-} != *__sessions_preexec* ]]; then
     # a substitution is a subshell: the flag is set by the arithmetic behind it
     PS0+='$(__sessions_preexec >/dev/tty)${__sessions_running:0:$((__sessions_running=1,0))}'
   fi
@@ -81,9 +81,9 @@ __sessions_preexec() {
   fi
 }
 
-# first, so that it sees how the command ended
+# first, so that it sees how the command ended; written so that it is nothing in a shell that inherits it (PROMPT_COMMAND may be exported)
 if [[ $(builtin declare -p PROMPT_COMMAND 2>/dev/null) == 'declare -a'* ]]; then
-  PROMPT_COMMAND=(__sessions_precmd "${PROMPT_COMMAND[@]}")
+  PROMPT_COMMAND=('${__sessions_on:+__sessions_precmd}' "${PROMPT_COMMAND[@]}")
 else
-  PROMPT_COMMAND="__sessions_precmd${PROMPT_COMMAND:+; $PROMPT_COMMAND}"
+  PROMPT_COMMAND='${__sessions_on:+__sessions_precmd}'"${PROMPT_COMMAND:+; $PROMPT_COMMAND}"
 fi

@@ -31,7 +31,12 @@ impl App {
             }
             (Asked::New(then), Reply::Session(session)) => {
                 let session = *session;
-                self.overlay = None;
+                // one whose form was left meanwhile is not attached to
+                let is_awaited = matches!(self.overlay, Some(super::Overlay::New(_)));
+                let then = if is_awaited { then } else { Then::Stay };
+                if is_awaited {
+                    self.overlay = None;
+                }
                 let id = session.id;
                 let name = shared::text::visible(&session.name);
                 let is_queued = session.status == shared::session::Status::Queued;
@@ -105,6 +110,7 @@ impl App {
             Asked::New(_) => {
                 if let Some(super::Overlay::New(form)) = &mut self.overlay {
                     form.error = Some(why.clone());
+                    form.is_sent = false;
                 }
                 self.fail(why);
                 Vec::new()

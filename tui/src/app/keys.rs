@@ -347,7 +347,9 @@ impl App {
             Some(View::Detail(detail)) => detail.session.as_ref().map(|session| (session.name.clone(), session.id.to_string())),
             _ => None,
         };
-        self.show(View::Hits(Box::new(Hits::new(only))));
+        // room for as many searches as anybody types
+        let turn = self.next_turn() << 32;
+        self.show(View::Hits(Box::new(Hits::new(only, turn))));
         Vec::new()
     }
 

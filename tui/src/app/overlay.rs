@@ -68,7 +68,7 @@ impl Asks {
     pub fn hint(&self) -> &'static str {
         match self {
             Self::Filter => "enter keeps it · esc takes it away",
-            Self::Code(_) => "enter runs it · tab bash, python, node · ↑ ↓ what was run before · esc",
+            Self::Code(_) => "enter runs · tab: language · ↑ before · esc",
             _ => "enter · esc",
         }
     }
@@ -95,7 +95,7 @@ impl App {
                 Vec::new()
             }
             Some(Overlay::Confirm { deed, sessions, .. }) => match key.code {
-                KeyCode::Char('y' | 'Y') | KeyCode::Enter => self.carry_out(&deed, &sessions),
+                KeyCode::Char('y' | 'Y') => self.carry_out(&deed, &sessions),
                 _ => {
                     self.say("nothing was done");
                     Vec::new()
@@ -146,7 +146,8 @@ impl App {
         let asked = form.request(&self.here, self.home.as_deref());
         match asked {
             Ok(new) => {
-                // stays until it is known whether it can be done
+                // stays until it is known whether it can be done, and asks only once
+                form.is_sent = true;
                 self.overlay = Some(Overlay::New(form));
                 vec![Effect::New(Box::new(new), then)]
             }

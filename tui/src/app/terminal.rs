@@ -36,7 +36,9 @@ impl App {
         let (id, name) = (session.id, session.name.clone());
         if self.pane.as_ref().is_some_and(|pane| pane.session == id && pane.state == State::Attached) {
             self.focus = focus;
-            return Vec::new();
+            // whoever looked on by the list wants to type now
+            let takes = focus == Focus::Pane && self.pane.as_ref().is_some_and(|pane| !pane.has_control);
+            return if takes { vec![Effect::Pane(PaneOrder::TakeControl)] } else { Vec::new() };
         }
         let turn = self.next_turn();
         self.focus = focus;
@@ -52,7 +54,8 @@ impl App {
             pane.resize(size);
         }
         self.is_dirty = true;
-        effects.push(Effect::Pane(PaneOrder::Open { turn, name: id.to_string(), size, watches: false }));
+        // moving in the list is looking: it takes nobody's control and changes no size
+        effects.push(Effect::Pane(PaneOrder::Open { turn, name: id.to_string(), size, watches: focus == Focus::List }));
         effects
     }
 
@@ -77,7 +80,8 @@ impl App {
             pane.turn = turn;
             pane.state = State::Joining;
         }
-        vec![Effect::Pane(PaneOrder::Open { turn, name: session.to_string(), size, watches: false })]
+        let watches = self.pane.as_ref().is_some_and(|pane| !pane.has_control) && self.focus == Focus::List;
+        vec![Effect::Pane(PaneOrder::Open { turn, name: session.to_string(), size, watches })]
     }
 
     /// The list's cursor has moved: the terminal beside it follows.

@@ -363,6 +363,31 @@ fn keys_go_to_the_terminal_beside_the_list_until_the_prefix() {
 }
 
 #[test]
+fn moving_in_the_list_beside_a_terminal_only_looks() {
+    let list: Vec<Session> = ["a", "b"].into_iter().map(|name| session(name, Status::Active)).collect();
+    let mut app = app(100, 30, list);
+    press(&mut app, "tab ctrl-b d");
+    let moved = deeds(press(&mut app, "j"));
+    let Some(Effect::Pane(PaneOrder::Open { turn, watches: true, .. })) = moved.last() else { panic!("{moved:?}") };
+    let attached = Attached { session: SessionId::new(), name: "b".into(), control: false, direct: false, ended: None };
+    app.update(Event::Pane(*turn, PaneNews::Attached(Box::new(attached))));
+    assert_eq!(deeds(press(&mut app, "enter")), vec![Effect::Pane(PaneOrder::TakeControl)], "typing is another matter");
+    assert_eq!(app.focus, Focus::Pane);
+}
+
+#[test]
+fn a_form_is_sent_once_and_can_be_left() {
+    let (mut app, _, _) = two();
+    press(&mut app, "n");
+    assert_eq!(deeds(press(&mut app, "enter")).len(), 1);
+    assert!(deeds(press(&mut app, "enter")).is_empty(), "it is under way");
+    press(&mut app, "esc");
+    let made = Reply::Session(Box::new(session("late", Status::Active)));
+    let after = app.update(Event::Answer(Asked::New(Then::Attach), Box::new(made)));
+    assert!(!after.iter().any(|effect| matches!(effect, Effect::Attach { .. })), "{after:?}");
+}
+
+#[test]
 fn the_mouse_points_and_clicks() {
     let (mut app, a, b) = two();
     let click = |column, row| {

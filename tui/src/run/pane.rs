@@ -17,7 +17,7 @@ use crate::{connect, environment};
 const ORDERS: usize = 256;
 
 /// Keys that wait, at most; more are lost, as they are in a full terminal.
-const MAX_TYPED: usize = 64 << 10;
+const MAX_TYPED: usize = 16 << 20;
 
 /// What is typed and has not got out yet. It outlives a connection that breaks.
 #[derive(Clone, Default)]
@@ -98,8 +98,8 @@ pub fn open(paths: &Paths, turn: Turn, wish: Wish, typed: Typed, said: mpsc::Sen
         name: wish.name.clone(),
         language: None,
         size: wish.size,
-        read_only: wish.watches,
-        watching: false,
+        read_only: false,
+        watching: wish.watches,
         inside: environment::own_session(),
         prefix: wish.prefix,
         // cells are drawn here: the terminal is not for the daemon to write to

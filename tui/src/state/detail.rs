@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashSet};
 use jiff::tz::TimeZone;
 use shared::event::Event;
 use shared::exec::{HistoryEntry, Place, Stage, State, States};
-use shared::id::{RuntimeId, Seq, SessionId};
+use shared::id::{RuntimeId, SessionId};
 use shared::message::{Layers, Request};
 use shared::replay::{Mark, MarkKind, Of, Outline};
 use shared::session::Session;
@@ -113,6 +113,7 @@ pub struct Detail {
     is_loading: bool,
     /// Calls have begun or ended since they were asked for.
     has_new_calls: bool,
+    has_new_marks: bool,
     calls: Vec<HistoryEntry>,
     marks: Vec<(RuntimeId, jiff::Timestamp, Mark)>,
     pub kinds: Kinds,
@@ -186,23 +187,20 @@ impl Detail {
     /// Either the newest, or those before the oldest that is there.
     pub fn take_events(&mut self, events: Vec<Event>) {
         self.is_loading = false;
-        let oldest = self.events.last().map(|event| event.seq);
-        let is_more = oldest.is_some_and(|oldest| events.first().is_none_or(|first| first.seq < oldest));
-        if is_more {
-            self.has_all_events = events.len() < BATCH as usize;
-            self.events.extend(events);
-        } else {
-            // what is known already is not asked for again when only the newest have changed
-            let newest: Option<Seq> = self.events.first().map(|event| event.seq);
-            let joins = events.last().is_some_and(|last| newest.is_some_and(|newest| last.seq <= newest));
-            if joins {
-                let fresh: Vec<Event> = events.into_iter().filter(|event| newest.is_none_or(|newest| event.seq > newest)).collect();
-                self.events.splice(0..0, fresh);
-            } else {
-                self.has_all_events = events.len() < BATCH as usize;
-                self.events = events;
-            }
+        let is_full = events.len() >= BATCH as usize;
+        let reaches = |known: &Event| events.last().is_some_and(|last| last.seq <= known.seq);
+        // more is new than was asked for: what lies between is not known
+        if is_full && self.events.first().is_some_and(|newest| !reaches(newest)) {
+            self.events.clear();
+            self.has_all_events = false;
         }
+        if !is_full {
+            // fewer than were asked for: these are the oldest there are
+            self.has_all_events = true;
+        }
+        self.events.extend(events);
+        self.events.sort_by_key(|event| std::cmp::Reverse(event.seq));
+        self.events.dedup_by_key(|event| event.seq);
         self.clamp();
     }
 
@@ -220,13 +218,19 @@ impl Detail {
             }
         }
         self.has_new_calls |= matches!(event.kind.as_str(), "exec_started" | "exec_finished");
+        // a shell has begun or ended a command
+        self.has_new_marks |= event.kind == "status";
     }
 
     /// The session has changed: what of it is shown and was not in its row.
     pub fn freshen(&mut self, session: Session) -> Vec<Effect> {
-        let (id, name) = (session.id, session.id.to_string());
+        let (id, name, runtime) = (session.id, session.id.to_string(), session.runtime);
         self.session = Some(session);
         let mut effects = vec![Effect::Ask(Asked::Layers(id), Request::Show { name: name.clone() })];
+        if let Some(runtime) = runtime.filter(|_| std::mem::take(&mut self.has_new_marks)) {
+            let of = Of { name: name.clone(), language: None, runtime: Some(runtime) };
+            effects.push(Effect::Ask(Asked::Marks(id), Request::Replay(of)));
+        }
         if std::mem::take(&mut self.has_new_calls) {
             let place = Place::Session(name);
             effects.push(Effect::Ask(Asked::Calls(id), Request::History { place, language: None, limit: Some(BATCH) }));
@@ -421,7 +425,7 @@ mod tests {
     use super::*;
     use crate::state::tests::session;
     use shared::event::Author;
-    use shared::id::{RuntimeId, ThreadId};
+    use shared::id::{RuntimeId, Seq, ThreadId};
     use shared::session::Status;
 
     fn event(detail: &Detail, seq: Seq, kind: &str) -> Event {

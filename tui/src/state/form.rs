@@ -66,6 +66,8 @@ pub struct Form {
     recent: Vec<Recent>,
     chosen: Option<usize>,
     pub error: Option<String>,
+    /// It was asked for; whether it can be had is not known yet.
+    pub is_sent: bool,
 }
 
 /// What a key has come to.
@@ -97,7 +99,7 @@ impl Form {
                 recent.push(one);
             }
         }
-        Self { lines: Default::default(), focus: Field::Command, recent, chosen: None, error: None }
+        Self { lines: Default::default(), focus: Field::Command, recent, chosen: None, error: None, is_sent: false }
     }
 
     fn at(field: Field) -> usize {
@@ -130,6 +132,7 @@ impl Form {
         match key.code {
             KeyCode::Esc => return Outcome::Never,
             KeyCode::Char('c') if is_control => return Outcome::Never,
+            _ if self.is_sent => return Outcome::More,
             KeyCode::Char('s') if is_control => return Outcome::StartBehind,
             KeyCode::Enter => return Outcome::Start,
             KeyCode::Tab | KeyCode::Down => self.step(1),

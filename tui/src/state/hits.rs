@@ -47,6 +47,7 @@ pub struct Hits {
     due: Option<Duration>,
     moment_due: Option<Duration>,
     asked: Option<(Turn, Spot)>,
+    moment_turn: Turn,
 }
 
 type Spot = (RuntimeId, Offset);
@@ -61,7 +62,8 @@ pub enum Outcome {
 }
 
 impl Hits {
-    pub fn new(only: Option<(String, String)>) -> Self {
+    /// Its searches are counted from `turn` on: hits of an earlier view come too late.
+    pub fn new(only: Option<(String, String)>, turn: Turn) -> Self {
         Self {
             line: Line::default(),
             focus: Focus::Text,
@@ -74,10 +76,11 @@ impl Hits {
             progress: None,
             summary: None,
             moment: None,
-            turn: 0,
+            turn,
             due: None,
             moment_due: None,
             asked: None,
+            moment_turn: 0,
         }
     }
 
@@ -173,6 +176,7 @@ impl Hits {
         self.top = 0;
         self.summary = None;
         self.moment = None;
+        self.asked = None;
         self.progress = None;
         let pattern = self.pattern();
         if pattern.text.chars().count() < MIN_TEXT {
@@ -244,7 +248,8 @@ impl Hits {
         if is_known || self.asked.is_some_and(|(_, asked)| asked == spot) {
             return None;
         }
-        let turn = self.asked.map_or(1, |(turn, _)| turn + 1);
+        self.moment_turn += 1;
+        let turn = self.moment_turn;
         self.asked = Some((turn, spot));
         let request = Request::Seek { runtime: spot.0, seek: Seek::Offset { offset: spot.1 } };
         Some(Effect::Ask(Asked::Moment(turn), request))
@@ -303,7 +308,7 @@ mod tests {
 
     #[test]
     fn the_search_begins_when_typing_rests_and_old_hits_are_dropped() {
-        let mut hits = Hits::new(None);
+        let mut hits = Hits::new(None, 0);
         let at = Duration::from_millis;
         for (n, c) in "err".chars().enumerate() {
             hits.key(KeyEvent::from(KeyCode::Char(c)), at(n as u64 * 50));
@@ -330,7 +335,7 @@ mod tests {
 
     #[test]
     fn too_little_finds_nothing_and_bad_patterns_say_so() {
-        let mut hits = Hits::new(Some(("api".into(), "id".into())));
+        let mut hits = Hits::new(Some(("api".into(), "id".into())), 0);
         hits.key(KeyEvent::from(KeyCode::Char('x')), Duration::ZERO);
         assert_eq!(hits.passed(Duration::from_secs(1)), vec![Effect::StopSearch]);
         assert_eq!(hits.key(KeyEvent::from(KeyCode::Esc), Duration::ZERO), Outcome::Leave);

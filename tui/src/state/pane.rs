@@ -31,7 +31,7 @@ pub struct Pane {
 }
 
 /// Typed ahead of an attachment, at most.
-const MAX_TYPED: usize = 64 << 10;
+const MAX_TYPED: usize = 16 << 20;
 
 impl Pane {
     pub fn new(turn: Turn, session: SessionId, name: String, size: Size) -> Self {

@@ -106,7 +106,7 @@ const MOST_TILES: u16 = 96;
 fn shape(area: Rect, count: usize) -> (u16, u16) {
     let most_cols = (area.width / TILE_COLS).max(1);
     let most_rows = (area.height / TILE_ROWS).max(1);
-    let count = count.max(1) as u16;
+    let count = u16::try_from(count.max(1)).unwrap_or(u16::MAX);
     // the fewest columns with which all are seen at once, so that tiles are as wide as can be
     let most_rows = most_rows.min((MOST_TILES / most_cols).max(1));
     let cols =

@@ -60,7 +60,7 @@ fn empty(page: Page) -> &'static str {
         Page::Events => "no events of this kind",
         Page::Commands => "no commands: shells that mark them (OSC 133) and calls to interpreters come here",
         Page::Context => "no context: `sessions-tui context NAME --set JSON` keeps what whoever goes on needs to know",
-        Page::Files => "no files changed that were noticed",
+        Page::Files => "no files: events of type file_changed come here; nothing tells them by itself yet",
     }
 }
 

@@ -4,9 +4,10 @@ use ratatui::Frame;
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 use ratatui::widgets::Paragraph;
-use shared::text::{columns, visible};
+use shared::text::visible;
 
 use super::detail::clock;
+use super::wrapped;
 use crate::app::App;
 use crate::state::log::Tone;
 
@@ -37,37 +38,4 @@ pub fn draw(app: &App, cursor: usize, frame: &mut Frame<'_>, area: Rect) {
     let top = (cursor_at + 1).saturating_sub(height).max(lines.len().saturating_sub(height).min(cursor_at));
     let shown: Vec<Line<'_>> = lines.into_iter().skip(top).take(height).collect();
     frame.render_widget(Paragraph::new(shown), area);
-}
-
-/// By words; a word that is too long is cut.
-fn wrapped(text: &str, width: usize) -> Vec<String> {
-    let mut lines = vec![String::new()];
-    for word in text.split(' ') {
-        let mut rest = word.to_owned();
-        loop {
-            let last = lines.last().map_or(0, |line| columns(line));
-            let gap = usize::from(last > 0);
-            if last + gap + columns(&rest) <= width {
-                if let Some(line) = lines.last_mut() {
-                    line.push_str(&" ".repeat(gap));
-                    line.push_str(&rest);
-                }
-                break;
-            }
-            if last > 0 {
-                lines.push(String::new());
-                continue;
-            }
-            let head: String = rest.chars().take(width.max(1)).collect();
-            rest = rest.chars().skip(width.max(1)).collect();
-            if let Some(line) = lines.last_mut() {
-                line.push_str(&head);
-            }
-            lines.push(String::new());
-            if rest.is_empty() {
-                break;
-            }
-        }
-    }
-    lines
 }

@@ -7,7 +7,7 @@ use ratatui::text::{Line, Span};
 use ratatui::widgets::{Block, Clear, Paragraph};
 use shared::text::{columns, fit, visible};
 
-use super::cell;
+use super::{cell, wrapped};
 use crate::app::{App, Overlay};
 use crate::keymap::{Keymap, Place};
 use crate::state::form::{Field, Form};
@@ -25,9 +25,9 @@ pub fn area(app: &App) -> Option<Rect> {
             let rows = app.keymap.help(*place).len() as u16;
             centred(64, rows + 2)
         }
-        Overlay::Confirm { question, .. } => {
-            let width = (columns(question) as u16 + 6).clamp(40, 70);
-            centred(width, 5 + (columns(question) as u16).div_ceil(width.saturating_sub(4).max(1)))
+        Overlay::Confirm { question, deed, .. } => {
+            let width = 64.min(window.width);
+            centred(width, confirm_lines(question, deed.verb(), width).len() as u16 + 3)
         }
         Overlay::New(_) => centred(70, Field::ALL.len() as u16 + 5),
         Overlay::Palette(palette) => {
@@ -39,6 +39,15 @@ pub fn area(app: &App) -> Option<Rect> {
         }
         Overlay::Prompt(_) => return None,
     })
+}
+
+/// The question and its keys, in a box of this width.
+fn confirm_lines(question: &str, verb: &str, width: u16) -> Vec<String> {
+    let room = usize::from(width.saturating_sub(4));
+    let mut lines = wrapped(&visible(question), room);
+    lines.push(String::new());
+    lines.extend(wrapped(&format!("y: {verb}   any other key: leave it"), room));
+    lines
 }
 
 /// How many rows of the help do not fit.
@@ -80,19 +89,9 @@ pub fn draw(app: &App, frame: &mut Frame<'_>) {
             }
         }
         Overlay::Confirm { question, deed, .. } => {
-            let lines = vec![
-                Line::raw(""),
-                Line::raw(visible(question)),
-                Line::raw(""),
-                Line::from(vec![
-                    Span::styled("y", theme.bad),
-                    Span::styled(format!(" {}   ", deed.verb()), theme.text),
-                    Span::styled("any other key", theme.accent),
-                    Span::styled(" leaves everything as it is", theme.dim),
-                ]),
-            ];
-            let text = Rect { x: inside.x + 1, width: inside.width.saturating_sub(2), ..inside };
-            frame.render_widget(Paragraph::new(lines).wrap(ratatui::widgets::Wrap { trim: true }), text);
+            let text = Rect { x: inside.x + 1, width: inside.width.saturating_sub(1), ..inside };
+            let lines = confirm_lines(question, deed.verb(), place.width);
+            frame.render_widget(Paragraph::new(lines.into_iter().map(Line::raw).collect::<Vec<_>>()), text);
         }
         Overlay::New(form) => draw_form(app, form, frame, inside),
         Overlay::Palette(palette) => draw_palette(app, palette, frame, inside),
@@ -126,6 +125,7 @@ fn draw_form(app: &App, form: &Form, frame: &mut Frame<'_>, inside: Rect) {
     }
     let below = Rect { y: inside.bottom().saturating_sub(1), height: 1, ..inside };
     let line = match &form.error {
+        None if form.is_sent => Line::styled(" starting …", theme.note),
         Some(why) => Line::styled(format!(" {}", fit(&visible(why), usize::from(inside.width).saturating_sub(2))), theme.bad),
         None => hints(
             &[("enter", "start and attach"), ("ctrl-s", "start, stay here"), ("ctrl-n", "recent"), ("esc", "no")],

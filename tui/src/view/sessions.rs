@@ -236,6 +236,10 @@ fn runs(session: &Session, rate: Option<&Rate>, asks: Style, plain: Style) -> (S
     let about = what(session);
     match foreground {
         // a task says more than the program that works on it
+        // how our shell integration starts a bash is nothing the user asked for
+        Some(command) if session.task.is_none() && !session.command.iter().any(|word| word == "--posix") => {
+            (command.replacen(" --posix", "", 1), plain)
+        }
         Some(command) if session.task.is_none() => (command, plain),
         _ => (about, plain),
     }

@@ -230,7 +230,8 @@ fn searching() {
         press(&mut app, "r e f u s e d");
         let later = app.at + jiff::SignedDuration::from_secs(1);
         let begun = app.update(Event::Time { now: app.now + Duration::from_secs(1), at: later });
-        assert!(begun.iter().any(|effect| matches!(effect, Effect::Search(1, _))), "{begun:?}");
+        let turn = begun.iter().find_map(|effect| if let Effect::Search(turn, _) = effect { Some(*turn) } else { None });
+        let turn = turn.unwrap_or_else(|| panic!("{begun:?}"));
         for n in 0..30 {
             let line = format!("{} connect ECONNREFUSED: connection refused by 10.0.0.{n}\x1b[31m", "very long ".repeat(n % 7));
             let start = line.find("refused").unwrap_or(0);
@@ -253,10 +254,10 @@ fn searching() {
                 after: vec![],
                 times: 1 + n as u64 % 3,
             };
-            app.update(Event::Hit(1, Box::new(hit)));
+            app.update(Event::Hit(turn, Box::new(hit)));
         }
         let summary = SearchSummary { hits: 30, sessions: 1, searched_bytes: 5_000_000, took_ms: 12.0, ..SearchSummary::default() };
-        app.update(Event::Found(1, Ok(summary)));
+        app.update(Event::Found(turn, Ok(summary)));
         press(&mut app, "enter down");
         app
     });
