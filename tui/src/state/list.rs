@@ -234,9 +234,10 @@ impl List {
         let pattern = Pattern::parse(&self.filter, CaseMatching::Smart, Normalization::Smart);
         let mut matcher = Matcher::new(Config::DEFAULT);
         let mut buffer = Vec::new();
+        let mut score = |text: &str| pattern.score(Utf32Str::new(text, &mut buffer), &mut matcher);
         let passes = |(at, session): (usize, &Session)| {
-            let text = haystack(session);
-            pattern.score(Utf32Str::new(&text, &mut buffer), &mut matcher).map(|score| (at, score))
+            // each for itself: letters that are spread over all of them say nothing
+            fields(session).iter().filter_map(|field| score(field)).max().map(|score| (at, score))
         };
         self.all.iter().enumerate().filter_map(passes).collect()
     }
@@ -424,7 +425,7 @@ fn group_title(session: &Session, group: Group) -> String {
 }
 
 /// What a filter looks at.
-fn haystack(session: &Session) -> String {
+fn fields(session: &Session) -> Vec<String> {
     let words = [
         Some(session.name.as_str()),
         session.task.as_deref(),
@@ -433,10 +434,7 @@ fn haystack(session: &Session) -> String {
         session.user.as_deref(),
         Some(session.status.as_str()),
     ];
-    let mut text = words.into_iter().flatten().collect::<Vec<_>>().join(" ");
-    text.push(' ');
-    text.push_str(&shell_words(&session.command));
-    text
+    words.into_iter().flatten().map(str::to_owned).chain([shell_words(&session.command)]).collect()
 }
 
 #[cfg(test)]
@@ -496,6 +494,9 @@ mod tests {
         list.filter = "failed".into();
         list.arrange();
         assert_eq!(names(&list), ["wf"]);
+        list.filter = "apih".into();
+        list.arrange();
+        assert_eq!(list.shown_count(), 0, "not across what has nothing to do with each other");
         list.filter.clear();
         list.arrange();
         assert_eq!(list.shown_count(), 3);

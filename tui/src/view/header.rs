@@ -7,8 +7,10 @@ use ratatui::widgets::Paragraph;
 use shared::session::Status;
 use shared::text::{columns, fit, visible};
 
+use super::areas;
 use crate::app::{App, Link, View};
 use crate::state::list::Scope;
+use crate::state::remembered::Layout;
 
 pub fn draw(app: &App, frame: &mut Frame<'_>, area: Rect) {
     let theme = &app.theme;
@@ -55,6 +57,9 @@ pub fn draw(app: &App, frame: &mut Frame<'_>, area: Rect) {
             if list.scope == Scope::All {
                 right.push("all".into());
             }
+            if let Some(page) = page(app) {
+                right.push(page);
+            }
             right.push(format!("by {}", list.sort.words()));
         }
     }
@@ -73,6 +78,16 @@ pub fn draw(app: &App, frame: &mut Frame<'_>, area: Rect) {
         let place = Rect { x: area.right().saturating_sub(width + 1), width: width + 1, ..area };
         frame.render_widget(Paragraph::new(Span::styled(text, theme.dim)), place);
     }
+}
+
+/// Which tiles are shown, if there are more of them.
+fn page(app: &App) -> Option<String> {
+    if app.layout != Layout::Grid || app.pane.is_some() {
+        return None;
+    }
+    let (shown, tiles) = (app.list.shown_count(), areas::tiles(app));
+    let first = tiles.first().and_then(|(id, _)| app.list.shown().position(|session| session.id == *id))?;
+    (tiles.len() < shown).then(|| format!("{}–{} of {shown}", first + 1, first + tiles.len()))
 }
 
 fn banner(app: &App) -> Option<String> {
