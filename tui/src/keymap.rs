@@ -83,7 +83,6 @@ use Place::{Detail, Grid, Hits, List, Messages, Stats};
 const SESSIONS: &[Place] = &[List, Grid];
 const OF_ONE: &[Place] = &[List, Grid, Detail];
 const EVERYWHERE: &[Place] = &[List, Grid, Detail, Stats, Messages, Hits];
-const MOVING: &[Place] = &[List, Grid, Detail, Stats, Messages, Hits];
 
 macro_rules! rows {
     ($($action:ident $name:literal $what:literal $keys:expr, $places:expr;)*) => {
@@ -113,14 +112,14 @@ pub const ROWS: &[Row] = rows! {
     Export "export" "write its recording to a file" ["E"], OF_ONE;
     Forget "forget" "take its recordings away, keep the record" ["F"], OF_ONE;
     Undo "undo" "undo the last change that can be undone" ["u"], OF_ONE;
-    Down "down" "down" ["j", "down"], MOVING;
-    Up "up" "up" ["k", "up"], MOVING;
+    Down "down" "down" ["j", "down"], EVERYWHERE;
+    Up "up" "up" ["k", "up"], EVERYWHERE;
     Left "left" "left" ["h", "left"], &[Grid, Detail];
     Right "right" "right" ["l", "right"], &[Grid, Detail];
-    PageDown "page-down" "a page down" ["pagedown", "ctrl-d"], MOVING;
-    PageUp "page-up" "a page up" ["pageup", "ctrl-u"], MOVING;
-    First "first" "first" ["g", "home"], MOVING;
-    Last "last" "last" ["G", "end"], MOVING;
+    PageDown "page-down" "a page down" ["pagedown", "ctrl-d"], EVERYWHERE;
+    PageUp "page-up" "a page up" ["pageup", "ctrl-u"], EVERYWHERE;
+    First "first" "first" ["g", "home"], EVERYWHERE;
+    Last "last" "last" ["G", "end"], EVERYWHERE;
     Filter "filter" "filter as you type" ["/"], &[List, Grid, Detail];
     Select "select" "select, for doing something with several" ["space"], SESSIONS;
     SelectAll "select-all" "select all that are shown, or none" ["A", "ctrl-a"], SESSIONS;
@@ -132,15 +131,16 @@ pub const ROWS: &[Row] = rows! {
     Search "search" "search everything that was ever printed, run or told" ["ctrl-s", "F3"], EVERYWHERE;
     Stats "statistics" "statistics" ["T"], EVERYWHERE;
     Messages "messages" "what was said here" ["m"], EVERYWHERE;
-    NextTab "next-tab" "next page" ["tab"], &[Detail, Stats];
-    PreviousTab "previous-tab" "page before" ["backtab"], &[Detail, Stats];
+    NextTab "next-tab" "next page" ["tab"], &[Detail];
+    PreviousTab "previous-tab" "page before" ["backtab"], &[Detail];
     Kinds "kinds" "which kinds of events" ["K"], &[Detail];
     Copy "copy" "copy what is selected, or its name, to the clipboard" ["y"], EVERYWHERE;
     Refresh "refresh" "ask the daemon again" ["ctrl-l", "ctrl-r"], EVERYWHERE;
     Palette "palette" "every action, by name" [":", "ctrl-p"], EVERYWHERE;
     Help "help" "these keys" ["?", "f1"], EVERYWHERE;
     Back "back" "back out" ["esc"], EVERYWHERE;
-    Quit "quit" "leave; sessions go on" ["q"], EVERYWHERE;
+    Quit "quit" "leave; sessions go on" ["q"], SESSIONS;
+    Quit "quit" "back out" ["q"], &[Detail, Stats, Messages, Hits];
 };
 
 /// A key as people write it: `j`, `ctrl-d`, `enter`, `f2`.
