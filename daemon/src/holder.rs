@@ -1,8 +1,10 @@
 //! A holder owns one program with its PTY and appends what it says to the recording. It outlives the daemon.
-//! `process`, `recorder`, `peer`, `pty`, `driver`, `echo`, `limit` and `wire` run inside the holder; `spawn` and `link` are the daemon's side.
+//! `process`, `recorder`, `peer`, `pty`, `driver`, `echo`, `freeze`, `group`, `limit` and `wire` run inside the holder; `spawn` and `link` are the daemon's side.
 
 mod driver;
 mod echo;
+mod freeze;
+mod group;
 mod limit;
 pub mod link;
 mod peer;
@@ -13,6 +15,16 @@ pub mod spawn;
 mod tree;
 pub mod wire;
 
-pub use limit::lift_behind;
+use std::time::Duration;
+
+pub use group::leave_sessions;
 pub use process::run;
-pub use tree::{end_marked, has_role, marked, pids};
+pub use tree::{has_role, pids};
+
+/// Ends what a killed holder has left running, frozen or not, after this much grace; gives how many processes there were.
+pub fn end_orphans(runtime: &str, grace: Duration) -> usize {
+    group::thaw_behind(runtime);
+    let ended = tree::end_marked("SESSIONS_RUNTIME", runtime, grace);
+    group::remove_behind(runtime);
+    ended
+}

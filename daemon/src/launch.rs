@@ -4,6 +4,7 @@ use std::io;
 use std::path::Path;
 
 use serde_json::Map;
+use shared::config::FreezeBy;
 use shared::event::Author;
 use shared::exec::Language;
 use shared::id::{RuntimeId, SessionId, ThreadId};
@@ -68,11 +69,12 @@ pub struct Ready {
     pub launch: Launch,
     /// The environment of whoever asked for it; never stored.
     pub environment: Vec<(String, String)>,
-    pub umask: Option<u32>,
     /// Started while the launch was being stored.
     pub holder: io::Result<Link>,
     /// What is started is a language's driver.
     pub interpreter: Option<Driven>,
+    /// What its terminal shows before it says anything.
+    pub preface: String,
 }
 
 /// What an interpreter gets beside its launch.
@@ -120,7 +122,7 @@ pub fn holder(context: &Context, runtime: RuntimeId) -> io::Result<Link> {
 
 /// Starts the program. One that cannot be started ends its session, and the sentence says why.
 pub async fn start(context: &Context, ready: Ready) -> store::Result<Result<(), String>> {
-    let Ready { runtime, session, thread, name, launch, environment, umask, holder, interpreter } = ready;
+    let Ready { runtime, session, thread, name, launch, environment, holder, interpreter, preface } = ready;
     let recording = context.paths.recording(runtime);
     let outcome = async {
         if let Err(error) = files::private_dir(&recording) {
@@ -146,11 +148,13 @@ pub async fn start(context: &Context, ready: Ready) -> store::Result<Result<(), 
             recording: recording.to_string_lossy().into_owned(),
             max_bytes: context.config.recording.max_mib << 20,
             open_files: context.open_files,
-            umask,
+            umask: launch.umask,
             is_driver: interpreter.is_some(),
             max_processes: interpreter.as_ref().map(|_| context.config.runtime.max_processes),
             keeps: launch.keeps,
             redact: context.config.recording.redact.at_write.then(|| context.config.recording.redact.rules.clone()),
+            preface,
+            no_groups: context.config.pause.freeze == FreezeBy::Signals,
         };
         let greeting = link.start(start).await?;
         Ok::<_, LinkError>((link, greeting))

@@ -12,7 +12,7 @@ use serde_json::json;
 use shared::event::Author;
 use shared::id::SessionId;
 use shared::runtime::{ExitStatus, LostReason, RuntimeState};
-use shared::session::{ITERATIONS, LOST, Session, Status};
+use shared::session::{HIBERNATED, ITERATIONS, LOST, Session, Status};
 
 use crate::store::{Ending, Fact};
 
@@ -127,6 +127,17 @@ pub enum End {
     Lost(LostReason),
     /// The program could not be started.
     Refused(String),
+}
+
+/// An end that is none: its processes were to go, or went with the machine while it was paused; it is started again when it is needed.
+pub fn sleeps(end: &End, status: Status, why: Option<&str>) -> bool {
+    match end {
+        End::Refused(_) => false,
+        End::Lost(LostReason::HolderGone | LostReason::MachineRestarted) => {
+            status == Status::Paused && why.is_none_or(|why| why == HIBERNATED)
+        }
+        _ => why == Some(HIBERNATED),
+    }
 }
 
 /// What the end of a program comes to.

@@ -9,6 +9,7 @@ use tokio::sync::broadcast::error::RecvError;
 
 use crate::context::{Context, Stop};
 use crate::launch::{self, Ready};
+use crate::request;
 use crate::store::{self, Promoted};
 
 /// What the queue needs to know beside the database.
@@ -93,6 +94,7 @@ pub async fn begin(context: &Context, promoted: Promoted) {
     for runtime in adopted {
         context.registry.pass_on(runtime, session.id);
     }
+    request::settle(context, session.id).await;
     let environment = context.queue.environment_of(session.id);
     let Some((runtime, queued)) = launch else { return };
     let holder = launch::holder(context, runtime);
@@ -103,9 +105,9 @@ pub async fn begin(context: &Context, promoted: Promoted) {
         name: session.name.clone(),
         launch: queued.launch,
         environment: environment.unwrap_or_else(launch::own_environment),
-        umask: queued.umask,
         holder,
         interpreter: None,
+        preface: String::new(),
     };
     match launch::start(context, ready).await {
         Ok(Ok(())) => {}

@@ -10,14 +10,14 @@ use shared::runtime::{Launch, LostReason, RuntimeState};
 use tokio::task::JoinSet;
 
 use crate::context::Context;
+use crate::holder;
 use crate::holder::link::{Link, LinkError};
 use crate::holder::wire::Greeting;
-use crate::holder::{end_marked, lift_behind, marked};
 use crate::language::environment::Delta;
 use crate::lifecycle::End;
 use crate::runtime::{self, Beginning, Revived};
 use crate::store::{self, Absent, EndingAt, LiveRuntime, New, Program};
-use crate::{exec, language, launch, queue, recording, request};
+use crate::{exec, language, launch, queue, recording, request, restore, wake};
 
 /// A holder answers a hello at once; one that is stopped or stuck must not keep the daemon from starting.
 const GREETING_PATIENCE: Duration = Duration::from_secs(2);
@@ -136,7 +136,11 @@ async fn reconnect(context: &Context, live: LiveRuntime, link: Link, greeting: G
         let ago = jiff::Timestamp::now().as_microsecond() - at.as_microsecond();
         handle.facts.happened(at, context.clock.now() - ago.max(0));
     }
-    context.registry.insert(handle);
+    context.registry.insert(handle.clone());
+    // as the database says: whoever decided it may have died before it was done
+    tokio::spawn(async move {
+        let _ = handle.settle_freezing().await;
+    });
     // decided before, by whoever then was the daemon, or while it could not be reached
     if context.store.is_ending(id).await? == Some(true) {
         let context = context.clone();
@@ -166,6 +170,10 @@ async fn settle_lost(context: &Context, live: LiveRuntime) -> store::Result<()> 
                 queue::begin(context, again).await;
                 return Ok(());
             }
+            if let Some((launch, continues)) = context.store.launch_of(live.runtime).await? {
+                context.log.note(&format!("session {}: the daemon died when it was started again; it is started now", live.name));
+                return start_again(context, &live, launch, continues).await;
+            }
             End::Lost(LostReason::NeverStarted)
         }
         None if live.created_at < context.boot_since => End::Lost(LostReason::MachineRestarted),
@@ -182,9 +190,20 @@ async fn settle_lost(context: &Context, live: LiveRuntime) -> store::Result<()> 
         end_orphans(context, &live);
     }
     let at = EndingAt { now: jiff::Timestamp::now(), last_activity };
-    context.store.runtime_has_ended(live.runtime, end.clone(), at, tail.end).await?;
+    let after = restore::after(&end, context.config.restore);
+    context.store.runtime_was_lost(live.runtime, end.clone(), at, tail.end, after).await?;
     if live.interpreter.is_some() {
         exec::settle_ended(context, live.runtime, &end, tail.end).await?;
+    }
+    Ok(())
+}
+
+/// A program that was to be started in the place of another.
+async fn start_again(context: &Context, live: &LiveRuntime, launch: Launch, continues: RuntimeId) -> store::Result<()> {
+    let session = context.store.session(live.session).await?;
+    let again = wake::Again { runtime: live.runtime, continues, launch, was: wake::Was::Hibernated, says: None };
+    if let Err(why) = wake::start(context, &session, again, wake::environment(None)).await? {
+        context.log.warn(&format!("session {}: {why}", session.name));
     }
     Ok(())
 }
@@ -193,11 +212,10 @@ async fn settle_lost(context: &Context, live: LiveRuntime) -> store::Result<()> 
 fn end_orphans(context: &Context, live: &LiveRuntime) {
     let (context, name, id) = (context.clone(), live.name.clone(), live.runtime.to_string());
     tokio::task::spawn_blocking(move || {
-        if !marked("SESSIONS_RUNTIME", &id).is_empty() {
-            let ended = end_marked("SESSIONS_RUNTIME", &id, ORPHAN_GRACE);
+        let ended = holder::end_orphans(&id, ORPHAN_GRACE);
+        if ended > 0 {
             context.log.warn(&format!("session {name}: ended {ended} process(es) its lost holder left behind"));
         }
-        lift_behind(&id);
     });
 }
 
@@ -267,7 +285,8 @@ async fn adopt_interpreter(context: &Context, id: RuntimeId, argv: &[String], cw
     let opened = context.store.open_session(asked).await?;
     let (session, thread, name) = (opened.session.id, opened.session.thread, opened.session.name);
     let (link, greeting) = held;
-    let launch = Launch { argv: argv.to_vec(), cwd: cwd.clone(), env_delta: Vec::new(), size: greeting.size, keeps: greeting.keeps };
+    let launch =
+        Launch { argv: argv.to_vec(), cwd: cwd.clone(), env_delta: Vec::new(), size: greeting.size, keeps: greeting.keeps, umask: None };
     let absent = Absent::of(session, thread, name.clone(), cwd.clone());
     context.store.launch_runtime(absent, language, id, launch, context.local_lease).await?;
     context.log.warn(&format!("a {language} runtime the database did not know is in session {name} now"));

@@ -8,6 +8,7 @@ mod forget;
 mod import;
 mod life;
 mod live;
+mod pause;
 mod queue;
 mod record;
 mod replay;
@@ -26,7 +27,6 @@ use shared::event::Author;
 use shared::exec::Language;
 use shared::id::SessionId;
 use shared::message::{Answer, Code, Failure, Previous, Request};
-use shared::runtime::RuntimeState;
 use shared::session::{Session, Status};
 use tokio::task::AbortHandle;
 
@@ -36,6 +36,7 @@ use crate::poll::Sink;
 use crate::runtime::{ClientId, Room, RuntimeHandle, Typist};
 use crate::{attention, cleanup, store};
 
+pub use pause::{go_on, hibernate_by_itself, settle, works};
 pub use session::{check_folder, end_lingering, end_runtime};
 
 /// Whoever sent the request, as far as requests need to know.
@@ -179,8 +180,9 @@ pub async fn perform(context: &Context, caller: &Arc<Caller>, id: u64, request: 
         Request::Rename { name, new } => answer!(session::rename(context, name, new, author).await),
         Request::Kill { name } => answer!(session::kill(context, name, author).await),
         Request::Remove { name } => answer!(session::remove(context, name).await),
-        Request::Pause { name, reason } => answer!(life::pause(context, name, reason, author).await),
-        Request::Resume { name, max_iterations } => answer!(life::resume(context, name, max_iterations, author).await),
+        Request::Pause(asked) => answer!(pause::pause(context, asked, author).await),
+        Request::Resume(asked) => answer!(pause::resume(context, asked, author).await),
+        Request::Restore { names, environment } => answer!(pause::restore(context, names, environment, author).await),
         Request::Complete { name, result } => answer!(life::complete(context, name, result, author).await),
         Request::Fail { name, error } => answer!(life::fail(context, name, error, author).await),
         Request::Reset { name } => answer!(life::reset(context, name, author).await),
@@ -203,7 +205,7 @@ pub async fn perform(context: &Context, caller: &Arc<Caller>, id: u64, request: 
         Request::EnableWebhook { webhook } => answer!(webhook::enable(context, webhook).await),
         Request::TestWebhook { webhook } => answer!(webhook::test(context, webhook).await),
         Request::Deliveries { webhook, limit } => answer!(webhook::deliveries(context, webhook, limit).await),
-        Request::Send { name, bytes } => answer!(terminal::send(context, name, &bytes, author).await),
+        Request::Send { name, bytes, queue_input } => answer!(terminal::send(context, name, &bytes, queue_input, author).await),
         Request::Exec(call) => answer!(exec::exec(context, caller, call, author).await),
         Request::Result { exec, wait_ms, output_limit, stream } => {
             answer!(exec::result(context, caller, exec, wait_ms, output_limit, stream).await)
@@ -284,6 +286,10 @@ async fn find_live(context: &Context, name: String, verb: &str) -> Result<(Sessi
         None if session.status == Status::Queued => {
             Err(Failure::new(Code::Status, format!("cannot {verb}: session {} is queued; its program has not started yet", session.name)))
         }
+        None if session.is_hibernated() => Err(Failure::new(
+            Code::Status,
+            format!("cannot {verb}: session {0} is hibernated; `sessions-tui resume {0}` starts its program again", session.name),
+        )),
         None if session.runtime_state.as_ref().is_none_or(|state| !state.is_live()) => Err(Failure::new(
             Code::Status,
             format!("cannot {verb}: session {0} has no program; `sessions-tui new -n {0} -- COMMAND` starts one in it", session.name),
@@ -346,7 +352,7 @@ fn with_handles(mut session: Session, handles: &[RuntimeHandle]) -> Session {
         match handle.language {
             Some(language) => session.languages.push(language),
             None => {
-                session.runtime_state = Some(RuntimeState::Running { pid: handle.facts.pid() });
+                session.runtime_state = Some(handle.facts.state());
                 session.size = Some(handle.facts.size());
             }
         }

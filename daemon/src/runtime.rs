@@ -4,6 +4,7 @@
 mod calls;
 mod clients;
 mod follow;
+mod freezing;
 mod handle;
 mod line;
 mod listen;
@@ -24,7 +25,7 @@ use crate::attachment::Outbox;
 use crate::clock::Steady;
 use crate::context::Context;
 use crate::holder::link::Link;
-use crate::holder::wire::Greeting;
+use crate::holder::wire::{Frozen, Greeting};
 use crate::language::Names;
 use crate::picture::Picture;
 use crate::recording::Reader;
@@ -32,6 +33,8 @@ use crate::recording::Reader;
 use calls::Interpreter;
 pub use calls::{Calling, Revived};
 use clients::Client;
+use freezing::Freezing;
+pub use freezing::Keep;
 pub use handle::{Facts, RuntimeHandle};
 use listen::Listening;
 
@@ -49,6 +52,7 @@ enum Ask {
     DetachAll(oneshot::Sender<usize>),
     Input {
         from: Typist,
+        keep: Keep,
         bytes: Vec<u8>,
         taken: oneshot::Sender<Result<(), Failure>>,
     },
@@ -71,10 +75,14 @@ enum Ask {
         grace_ms: u32,
         author: Author,
     },
-    /// The user renamed or removed the thread.
     /// What was recorded so far is to go; whether the holder could be told.
     Forget(oneshot::Sender<bool>),
+    /// The user renamed the thread.
     Renamed(String),
+    /// It is to stand still or to go on, as the database says; answered when it does.
+    SettleFreezing(oneshot::Sender<Result<Option<Frozen>, Failure>>),
+    /// Why it stands still on, for whoever looks at it.
+    Notice(String),
     Call(Calling),
     /// Interrupts a call or takes it out of the queue.
     Cancel(ExecId),
@@ -217,6 +225,7 @@ struct Runtime {
     input: std::collections::VecDeque<Typed>,
     input_bytes: usize,
     interpreter: Option<Interpreter>,
+    freezing: Freezing,
     text_waiters: Vec<(regex::Regex, oneshot::Sender<()>)>,
     terminating: Option<Author>,
     exit: Option<ExitStatus>,
@@ -232,6 +241,14 @@ struct Runtime {
     rest_at: Option<Instant>,
     /// The activity that was stored last, by the steady clock.
     noted: Steady,
+}
+
+/// The call that a holder is carrying out when it is reached.
+struct Running {
+    id: ExecId,
+    start: Offset,
+    /// Without the time it was frozen for.
+    ran_ms: u64,
 }
 
 /// Input that has not gone to the holder yet.
@@ -250,7 +267,8 @@ pub fn begin(context: Context, beginning: Beginning) -> RuntimeHandle {
     let (sight, sight_seen) = watch::channel(0);
     let greeting = beginning.greeting;
     let facts = Arc::new(Facts::new(&greeting, beginning.session, context.clock));
-    let running = greeting.call;
+    let running = greeting.call.map(|(id, start)| Running { id, start, ran_ms: greeting.call_ran_ms });
+    let frozen = greeting.frozen.clone();
     let language = beginning.interpreter.as_ref().map(|interpreter| interpreter.language);
     let settled = beginning.interpreter.as_ref().map_or(greeting.answered, |interpreter| interpreter.settled);
     let handle = RuntimeHandle {
@@ -298,6 +316,7 @@ pub fn begin(context: Context, beginning: Beginning) -> RuntimeHandle {
         input: std::collections::VecDeque::new(),
         input_bytes: 0,
         interpreter: beginning.interpreter.map(Interpreter::new),
+        freezing: Freezing::default(),
         text_waiters: Vec::new(),
         terminating: None,
         exit: greeting.exit,
@@ -313,6 +332,6 @@ pub fn begin(context: Context, beginning: Beginning) -> RuntimeHandle {
         noted: 0,
         context,
     };
-    tokio::spawn(runtime.run(settled, running));
+    tokio::spawn(runtime.run(settled, running, frozen));
     handle
 }

@@ -28,7 +28,7 @@ use crate::registry::Registry;
 use crate::store::{self, StoreHandle};
 use crate::upkeep::{self, Upkeep};
 use crate::webhook::{self, Post};
-use crate::{cleanup, connection, expiry, files, queue, recover};
+use crate::{cleanup, connection, expiry, files, hibernate, queue, recover, restore};
 
 /// Clients at once; beyond that a new one has to wait, and those that are there are fine.
 const MAX_CLIENTS: usize = 1000;
@@ -48,6 +48,8 @@ pub enum StartError {
 
 /// Runs the daemon until it is told to stop. `ready` is called once clients can connect.
 pub async fn run(paths: Paths, config: Config, warnings: Vec<String>, ready: impl FnOnce()) -> Result<(), StartError> {
+    // whoever started us may be in a session: what happens to that is not for us
+    crate::holder::leave_sessions();
     files::private_dir(&paths.state)?;
     let _lock = lock(&paths)?;
     files::private_dir(&paths.runtime)?;
@@ -70,6 +72,8 @@ pub async fn run(paths: Paths, config: Config, warnings: Vec<String>, ready: imp
     ));
     ready();
     for work in [
+        tokio::spawn(restore::run(context.clone())),
+        tokio::spawn(hibernate::run(context.clone())),
         tokio::spawn(queue::run(context.clone())),
         tokio::spawn(expiry::run(context.clone())),
         tokio::spawn(cleanup::run(context.clone())),

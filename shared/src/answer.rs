@@ -195,3 +195,14 @@ pub struct Waited {
     pub status: Status,
     pub exit: Option<crate::runtime::ExitStatus>,
 }
+
+/// What came of restoring a lost session.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Restored {
+    pub name: String,
+    pub lost: SessionId,
+    /// The session that took its place.
+    pub session: Option<Session>,
+    /// Why there is none.
+    pub error: Option<String>,
+}

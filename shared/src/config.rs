@@ -20,6 +20,59 @@ pub struct Config {
     pub webhooks: WebhookConfig,
     pub theme: ThemeConfig,
     pub shell: ShellConfig,
+    pub pause: PauseConfig,
+    /// What happens to sessions whose programs were lost with the machine.
+    pub restore: Restore,
+}
+
+/// Freezing, hibernating, and starting again.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct PauseConfig {
+    /// How everything of a session is stopped.
+    pub freeze: FreezeBy,
+    /// A session that nothing happened in for this long is hibernated.
+    pub hibernate_after: Limit,
+    /// With more live programs than this, those that are idle longest are hibernated; 0: no limit.
+    pub max_live: u32,
+    /// As above, while processes wait for memory for more than this share of the time, in percent; 0: never.
+    pub memory_pressure: u32,
+    /// What the kernel says that by; a control group's own is another.
+    pub pressure_file: String,
+    /// How many lost sessions are started again at once.
+    pub restore_at_once: u32,
+}
+
+impl Default for PauseConfig {
+    fn default() -> Self {
+        Self {
+            freeze: FreezeBy::Auto,
+            hibernate_after: Limit::None,
+            max_live: 0,
+            memory_pressure: 0,
+            pressure_file: "/proc/pressure/memory".into(),
+            restore_at_once: 3,
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FreezeBy {
+    /// A control group where the system lets us have one, else signals.
+    #[default]
+    Auto,
+    Signals,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Restore {
+    /// When somebody says so.
+    #[default]
+    Ask,
+    Auto,
+    Never,
 }
 
 /// Shells that are typed into.

@@ -19,6 +19,7 @@ use crate::runtime::Keeps;
 use crate::screen::Size;
 use crate::search::{Hit, Pattern, SearchQuery};
 use crate::session::Status;
+use crate::terminal::TerminalKind;
 use crate::webhook::Hears;
 
 pub use crate::answer::*;
@@ -74,13 +75,14 @@ pub enum Request {
     Kill {
         name: String,
     },
-    Pause {
-        name: String,
-        reason: Option<String>,
-    },
-    Resume {
-        name: String,
-        max_iterations: Option<u64>,
+    Pause(Pause),
+    Resume(Resume),
+    /// Starts the programs of lost sessions again; of all that can be, without names. Answered with a `Restored` for each.
+    Restore {
+        #[serde(default)]
+        names: Vec<String>,
+        #[serde(default)]
+        environment: Option<Vec<(String, String)>>,
     },
     Complete {
         name: String,
@@ -230,6 +232,9 @@ pub enum Request {
     Send {
         name: String,
         bytes: String,
+        /// For what is paused: kept until it goes on, instead of refused.
+        #[serde(default)]
+        queue_input: bool,
     },
     Screen {
         name: String,
@@ -363,6 +368,33 @@ pub struct NewSession {
     pub keeps: Option<Keeps>,
 }
 
+/// Everything of a session stands still until it is resumed.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Pause {
+    pub name: String,
+    pub reason: Option<String>,
+    /// Ends its processes to free their memory; they are started again when they are needed.
+    pub hibernate: bool,
+    /// Hibernates also what is working.
+    pub force: bool,
+    /// What is typed meanwhile is kept until it goes on.
+    pub queue_input: bool,
+    /// Only this terminal of it.
+    pub terminal: Option<TerminalKind>,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Resume {
+    pub name: String,
+    pub max_iterations: Option<u64>,
+    /// Only this terminal of it.
+    pub terminal: Option<TerminalKind>,
+    /// The caller's, for a program that has to be started again; never stored.
+    pub environment: Option<Vec<(String, String)>>,
+}
+
 /// A step of taking in a recording; one at a time on a connection.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "step", rename_all = "snake_case")]
@@ -441,6 +473,9 @@ pub struct Attach {
     pub prefix: Prefix,
     /// The client's terminal, if the daemon may use it directly: a key then has no process to pass through.
     pub tty: Option<TtyName>,
+    /// The caller's, for a hibernated program that has to be started again; never stored.
+    #[serde(default)]
+    pub environment: Option<Vec<(String, String)>>,
 }
 
 /// A terminal device: its path, and its number to make sure that it is the same one here.

@@ -89,6 +89,15 @@ pub enum RuntimeState {
     Running {
         pid: u32,
     },
+    /// Paused: everything of it stands still.
+    Frozen {
+        pid: u32,
+        since: Timestamp,
+    },
+    /// Its processes were ended to free their memory; it is started again where it was when somebody needs it.
+    Hibernated {
+        since: Timestamp,
+    },
     Exited {
         status: ExitStatus,
         at: Timestamp,
@@ -106,7 +115,7 @@ pub enum RuntimeState {
 
 impl RuntimeState {
     pub fn is_live(&self) -> bool {
-        matches!(self, Self::Starting | Self::Running { .. })
+        matches!(self, Self::Starting | Self::Running { .. } | Self::Frozen { .. })
     }
 }
 
@@ -120,6 +129,9 @@ pub struct Launch {
     pub size: Size,
     #[serde(default, skip_serializing_if = "Keeps::is_output")]
     pub keeps: Keeps,
+    /// The mask for new files it was asked for with.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub umask: Option<u32>,
 }
 
 /// What of a terminal is recorded.

@@ -65,6 +65,12 @@ pub const DURATION: &str = "duration";
 /// Reason of a `failed` whose program is gone without having said how.
 pub const LOST: &str = "lost";
 
+/// Why a session is paused whose processes were ended to free their memory, and why they were.
+pub const HIBERNATED: &str = "hibernated";
+
+/// Why a session is active that came in the place of one that was lost.
+pub const RESTORED: &str = "restored";
+
 /// The budget of a session when none is asked for.
 pub const DEFAULT_ITERATIONS: u64 = 50;
 
@@ -118,12 +124,20 @@ pub struct Session {
     /// Whether it needs a person.
     #[serde(default)]
     pub needs: Option<Needs>,
+    /// It was lost, and `restore` starts its program again.
+    #[serde(default)]
+    pub restorable: bool,
 }
 
 impl Session {
     /// There is a terminal that one can attach to.
     pub fn has_live_program(&self) -> bool {
         self.runtime_state.as_ref().is_some_and(RuntimeState::is_live)
+    }
+
+    /// Its program was ended to free its memory, and is started again when it is needed.
+    pub fn is_hibernated(&self) -> bool {
+        self.status == Status::Paused && matches!(self.runtime_state, Some(RuntimeState::Hibernated { .. }))
     }
 
     /// It ended because its program was lost when the machine was restarted.

@@ -167,6 +167,7 @@ impl Session {
             inside: environment::own_session(),
             prefix: wish.prefix,
             tty: tty::name(),
+            environment: Some(environment::inherited()),
         };
         let call = client.send(Request::Attach(request)).await.map_err(Trouble::Daemon)?;
         self.waiting.clear();

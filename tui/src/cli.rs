@@ -8,6 +8,7 @@ mod group;
 pub(crate) mod keys;
 mod life;
 mod parse;
+mod pause;
 mod record;
 mod recording;
 mod replay;
@@ -173,6 +174,8 @@ pub enum Command {
     #[command(flatten)]
     Exec(exec::ExecCommand),
     #[command(flatten)]
+    Pause(pause::PauseCommand),
+    #[command(flatten)]
     Life(life::LifeCommand),
     #[command(flatten)]
     Record(record::RecordCommand),
@@ -320,6 +323,9 @@ pub struct SendArgs {
     /// Press enter after the text
     #[arg(long, short)]
     enter: bool,
+    /// If the session is paused: keep it until that goes on, instead of refusing it
+    #[arg(long)]
+    queue_input: bool,
     /// Words are joined by spaces; - reads standard input
     #[arg(value_name = "TEXT", allow_hyphen_values = true)]
     text: Vec<String>,
@@ -421,6 +427,7 @@ async fn perform(paths: &Paths, command: Command) -> Result<(), Failure> {
         Command::Rm { name, json } => session::rm(paths, name, json).await,
         // has exit codes of its own
         Command::Exec(command) => exec::perform(paths, command).await.map(|_| ()),
+        Command::Pause(command) => pause::perform(paths, command).await,
         Command::Life(command) => life::perform(paths, command).await,
         Command::Record(command) => record::perform(paths, command).await,
         Command::Recording(command) => recording::perform(paths, command).await,

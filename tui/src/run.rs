@@ -15,7 +15,7 @@ use futures_util::StreamExt;
 use ratatui::layout::Rect;
 use shared::exec::{ExecCall, Place, Verb};
 use shared::id::Seq;
-use shared::message::{Failure, NewSession, Push, Request};
+use shared::message::{Failure, NewSession, Push, Request, Resume};
 use shared::paths::Paths;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::mpsc;
@@ -326,7 +326,7 @@ impl Dashboard {
 
     async fn perform(&mut self, effect: Effect) -> Option<Leaves> {
         match effect {
-            Effect::Ask(asked, request) => self.ask(asked, request).await,
+            Effect::Ask(asked, request) => self.ask(asked, with_environment(request)).await,
             Effect::New(new, then) => {
                 let request = Request::New(as_from_here(*new, then));
                 self.ask(Asked::New(then), request).await;
@@ -409,6 +409,16 @@ impl Dashboard {
             let outcome = outcome.await;
             (crashes, outcome)
         }));
+    }
+}
+
+/// Programs that are started again get what one would that is started from here.
+fn with_environment(request: Request) -> Request {
+    let environment = || Some(environment::inherited());
+    match request {
+        Request::Resume(resume) => Request::Resume(Resume { environment: environment(), ..resume }),
+        Request::Restore { names, .. } => Request::Restore { names, environment: environment() },
+        other => other,
     }
 }
 

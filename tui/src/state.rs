@@ -56,6 +56,7 @@ pub mod tests {
             languages: Vec::new(),
             clients: 0,
             needs: None,
+            restorable: false,
         }
     }
 

@@ -53,6 +53,7 @@ pub async fn start_runtime(context: &Context, absent: Absent, language: Language
         size: absent.size,
         // what a call has printed is read back from there
         keeps: Keeps::Output,
+        umask: caller.umask,
     };
     let note = absent
         .last
@@ -71,9 +72,9 @@ pub async fn start_runtime(context: &Context, absent: Absent, language: Language
         name: absent.name,
         launch,
         environment,
-        umask: caller.umask,
         holder,
         interpreter: Some(Driven { language, removed: absent.env.removed, own }),
+        preface: String::new(),
     };
     match launch::start(context, ready).await? {
         Ok(()) => Ok(note),
@@ -85,7 +86,11 @@ pub async fn start_runtime(context: &Context, absent: Absent, language: Language
 fn why_restarted(language: Language, state: &RuntimeState, ending: Option<&str>) -> Option<String> {
     let gone = "its variables are gone, its folder and environment were restored";
     let why = match (state, ending) {
-        (_, Some("reset")) | (RuntimeState::Refused { .. } | RuntimeState::Starting | RuntimeState::Running { .. }, _) => return None,
+        (_, Some("reset"))
+        | (RuntimeState::Refused { .. } | RuntimeState::Starting | RuntimeState::Running { .. } | RuntimeState::Frozen { .. }, _) => {
+            return None;
+        }
+        (RuntimeState::Hibernated { .. }, _) => "was ended when its session was hibernated".to_owned(),
         (_, Some(IDLE)) => "was idle for too long and has been ended".to_owned(),
         (_, Some(reason)) => format!("has been ended ({reason})"),
         (RuntimeState::Exited { status, .. }, None) => format!("ended with {status}"),

@@ -1,9 +1,11 @@
 //! How many processes a runtime may have. An ordinary user's limit is the kernel's own, counted over all of the user's
 //! processes; root has none, so there a group of its own is made where the system lets us.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+
+use super::group::{self, Kind};
 
 pub struct ProcessLimit {
     group: Option<PathBuf>,
@@ -37,19 +39,6 @@ impl ProcessLimit {
     }
 }
 
-/// Of a runtime whose holder was killed: its group is empty by now.
-pub fn lift_behind(runtime: &str) {
-    if rustix::process::geteuid().is_root()
-        && let Some(base) = base()
-    {
-        let _ = std::fs::remove_dir(base.join(name(runtime)));
-    }
-}
-
-fn name(runtime: &str) -> String {
-    format!("sessions-tui-{runtime}")
-}
-
 /// Threads count too, since the kernel counts them.
 fn processes_of_user() -> u64 {
     use std::os::unix::fs::MetadataExt;
@@ -63,33 +52,14 @@ fn processes_of_user() -> u64 {
         .sum()
 }
 
-/// Below the control group we are in, old or new kind.
+/// The new kind may be there without this controller: then the file is not.
 fn make_group(runtime: &str, most: u64) -> Option<PathBuf> {
-    let group = base()?.join(name(runtime));
-    std::fs::create_dir(&group).ok()?;
-    if std::fs::write(group.join("pids.max"), most.to_string()).is_err() {
-        let _ = std::fs::remove_dir(&group);
-        return None;
-    }
-    Some(group)
-}
-
-fn base() -> Option<PathBuf> {
-    let groups = std::fs::read_to_string("/proc/self/cgroup").ok()?;
-    groups.lines().find_map(|line| {
-        let mut parts = line.splitn(3, ':');
-        let (number, controllers, path) = (parts.next()?, parts.next()?, parts.next()?);
-        let path = path.trim_start_matches('/');
-        let found = match (number, controllers) {
-            ("0", "") => Path::new("/sys/fs/cgroup").join(path),
-            (_, controllers) if controllers.split(',').any(|name| name == "pids") => Path::new("/sys/fs/cgroup/pids").join(path),
-            _ => return None,
-        };
-        // the new kind may be there without this controller
-        (found.join("cgroup.procs").exists() && (number != "0" || has_pids(&found))).then_some(found)
+    [Kind::Unified, Kind::Of("pids")].into_iter().find_map(|kind| {
+        let group = group::create(kind, runtime)?;
+        if std::fs::write(group.join("pids.max"), most.to_string()).is_err() {
+            let _ = std::fs::remove_dir(&group);
+            return None;
+        }
+        Some(group)
     })
-}
-
-fn has_pids(group: &Path) -> bool {
-    std::fs::read_to_string(group.join("cgroup.subtree_control")).is_ok_and(|list| list.split_whitespace().any(|name| name == "pids"))
 }

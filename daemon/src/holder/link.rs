@@ -207,6 +207,23 @@ impl Link {
         self.order(&Order::Forget).await
     }
 
+    /// Stops everything; when it stands is news.
+    pub async fn freeze(&mut self, queues_input: bool) -> Result<(), LinkError> {
+        self.order(&Order::Freeze { queues_input }).await
+    }
+
+    pub async fn thaw(&mut self) -> Result<(), LinkError> {
+        self.order(&Order::Thaw).await
+    }
+
+    /// Input for when it goes on; that it is kept is news.
+    pub async fn queue(&mut self, bytes: Vec<u8>) -> Result<(), LinkError> {
+        for part in bytes.chunks(shared::frame::MAX_PAYLOAD) {
+            self.order(&Order::Queue(part.to_vec())).await?;
+        }
+        Ok(())
+    }
+
     pub async fn terminate(&mut self, grace_ms: u32) -> Result<(), LinkError> {
         self.order(&Order::Terminate(grace_ms)).await
     }

@@ -2,6 +2,7 @@
 //! It parses nothing, waits for nobody, and ends only with its program or on request. No unwrap, no expect.
 
 mod calls;
+mod freezing;
 
 use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, FromRawFd, OwnedFd};
@@ -23,6 +24,8 @@ use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 
 use super::driver::Driver;
 use super::echo::Echo;
+use super::freeze::Freeze;
+use super::group::Offered;
 use super::limit::ProcessLimit;
 use super::peer::{Peer, is_same_user};
 use super::pty::{self, Pty};
@@ -107,6 +110,7 @@ fn serve(mut link: UnixStream, listener: UnixListener, signals: UnixStream, aske
     if let Some(limit) = holder.limit.take() {
         limit.lift();
     }
+    holder.freeze.remove();
     Ok(())
 }
 
@@ -150,6 +154,10 @@ struct Holder {
     /// Instead of a PTY, for a language's driver.
     driver: Option<Driver>,
     limit: Option<ProcessLimit>,
+    freeze: Freeze,
+    /// What is typed while everything stands is kept until it goes on.
+    queues_input: bool,
+    queued: Vec<u8>,
     child: u32,
     exit: Option<ExitStatus>,
     recorder: Recorder,
@@ -190,24 +198,39 @@ impl Holder {
             rustix::process::umask(rustix::fs::Mode::from_raw_mode(mask));
         }
         let limit = start.max_processes.map(|most| ProcessLimit::set(&start.runtime, most));
-        let (pty, driver, child) = if start.is_driver {
-            let (driver, child) = Driver::start(&start.argv, &start.cwd, &start.env).map_err(|error| describe(&start, &error))?;
-            (None, Some(driver), child)
+        let groups = if start.no_groups { Offered::none() } else { Offered::make(&start.runtime) };
+        let begun = if start.is_driver {
+            Driver::start(&start.argv, &start.cwd, &start.env, &groups)
+                .map(|(driver, child)| (None, Some(driver), child))
+                .map_err(|error| describe(&start, &error))
         } else {
-            let pty = pty::open(start.size).map_err(|error| format!("no terminal could be had: {error}"))?;
-            let child = pty::start(&pty, &start.argv, &start.cwd, &start.env).map_err(|error| describe(&start, &error))?;
-            (Some(pty), None, child)
+            pty::open(start.size).map_err(|error| format!("no terminal could be had: {error}")).and_then(|pty| {
+                let child = pty::start(&pty, &start.argv, &start.cwd, &start.env, &groups).map_err(|error| describe(&start, &error))?;
+                Ok((Some(pty), None, child))
+            })
         };
+        let (pty, driver, child) = match begun {
+            Ok(begun) => begun,
+            Err(why) => {
+                // nobody is in them
+                drop(groups.taken_by(0));
+                return Err(why);
+            }
+        };
+        let freeze = Freeze::new(groups.taken_by(child));
         if let Some(limit) = &limit {
             limit.include(child);
         }
-        Ok(Self {
+        let mut holder = Self {
             runtime: start.runtime,
             began,
             size: start.size,
             pty,
             driver,
             limit,
+            freeze,
+            queues_input: false,
+            queued: Vec::new(),
             child,
             exit: None,
             recorder,
@@ -225,7 +248,12 @@ impl Holder {
             kill_at: None,
             quiet_until: None,
             buffer: vec![0; READ_BUFFER].into_boxed_slice(),
-        })
+        };
+        if !start.preface.is_empty() {
+            // nothing of what the program says has been read yet
+            holder.record(kind::OUTPUT, start.preface.as_bytes());
+        }
+        Ok(holder)
     }
 
     /// Waits for something and deals with it; `false` when everything is over.
@@ -255,7 +283,9 @@ impl Holder {
         if ready.signals && !self.reap() {
             return Ok(false);
         }
+        self.look_at_freezing();
         if self.kill_at.is_some_and(|at| Instant::now() >= at) {
+            self.freeze.kill();
             for pid in tree::descendants(std::process::id()) {
                 tree::signal(pid, Signal::KILL);
             }
@@ -283,7 +313,7 @@ impl Holder {
         let readable = PollFlags::IN;
         let mut fds = vec![PollFd::new(&self.signals, readable), PollFd::new(&self.listener, readable)];
         let terminal = self.pty.as_ref().map(|pty| {
-            let flags = if self.input.is_empty() { readable } else { readable | PollFlags::OUT };
+            let flags = if self.input.is_empty() || !self.freeze.is_running() { readable } else { readable | PollFlags::OUT };
             fds.push(PollFd::new(&pty.master, flags));
             fds.len() - 1
         });
@@ -309,10 +339,11 @@ impl Holder {
         }
         let first_stranger = fds.len();
         fds.extend(self.strangers.iter().map(|peer| PollFd::new(&peer.stream, readable)));
-        let timeout = [self.kill_at, self.quiet_until, self.recorder.retry_at()].into_iter().flatten().min().map(|at| {
-            let left = at.saturating_duration_since(Instant::now());
-            Timespec { tv_sec: left.as_secs() as i64, tv_nsec: i64::from(left.subsec_nanos()) }
-        });
+        let timeout =
+            [self.kill_at, self.quiet_until, self.recorder.retry_at(), self.freeze.next_look()].into_iter().flatten().min().map(|at| {
+                let left = at.saturating_duration_since(Instant::now());
+                Timespec { tv_sec: left.as_secs() as i64, tv_nsec: i64::from(left.subsec_nanos()) }
+            });
         match poll(&mut fds, timeout.as_ref()) {
             Ok(_) | Err(rustix::io::Errno::INTR) => {}
             Err(error) => return Err(error.into()),
@@ -438,6 +469,9 @@ impl Holder {
             is_driver: self.driver.is_some(),
             keeps: self.recorder.keeps(),
             call: self.driver.as_ref().and_then(|driver| driver.unsettled(self.recorder.end())),
+            can_freeze: true,
+            frozen: self.frozen(),
+            call_ran_ms: self.call_ran_ms(),
         };
         let mut bytes = Vec::new();
         News::Greeting(VERSION, Some(greeting)).encode(&mut bytes);
@@ -554,6 +588,9 @@ impl Holder {
                     }
                 }
                 Order::Forget => self.forget(),
+                Order::Freeze { queues_input } => self.freeze(queues_input),
+                Order::Thaw => self.thaw(),
+                Order::Queue(bytes) => self.queue(&bytes),
                 Order::Hello(_) => self.greet(),
                 Order::Start(_) | Order::Unknown => {}
             }
@@ -607,6 +644,11 @@ impl Holder {
 
     /// As when a terminal window is closed; whatever is left at the deadline is killed.
     fn terminate(&mut self, grace: Duration) {
+        if !self.freeze.is_running() {
+            // what stands still hears nothing; what was typed for later is for nobody
+            self.queued.clear();
+            self.thaw();
+        }
         if let Some(driver) = &mut self.driver {
             driver.close();
         }
@@ -629,6 +671,10 @@ impl Holder {
     }
 
     fn give_input(&mut self) {
+        if !self.freeze.is_running() {
+            // it would be echoed by the terminal, and taken for heard
+            return;
+        }
         let Some(pty) = &self.pty else {
             self.input.clear();
             return;

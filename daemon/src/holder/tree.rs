@@ -75,10 +75,13 @@ pub fn end_marked(variable: &str, value: &str, grace: Duration) -> usize {
 }
 
 pub fn signal(pid: u32, signal: Signal) {
-    if let Some(pid) = i32::try_from(pid).ok().and_then(Pid::from_raw) {
-        // gone already is what we want
-        let _ = rustix::process::kill_process(pid, signal);
-    }
+    send(pid, signal);
+}
+
+/// As `signal`; `false` for a process that is somebody else's. Gone already is what we want.
+pub fn send(pid: u32, signal: Signal) -> bool {
+    let Some(pid) = i32::try_from(pid).ok().and_then(Pid::from_raw) else { return true };
+    rustix::process::kill_process(pid, signal) != Err(rustix::io::Errno::PERM)
 }
 
 pub fn signal_group(leader: u32, signal: Signal) {
@@ -91,6 +94,54 @@ pub fn pids() -> Vec<u32> {
     std::fs::read_dir("/proc")
         .map(|entries| entries.filter_map(Result::ok).filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect())
         .unwrap_or_default()
+}
+
+/// A process as it was seen: a number alone may be another one's by now.
+#[derive(Clone, Copy, Debug)]
+pub struct Stat {
+    pub pid: u32,
+    /// In ticks since boot.
+    started: u64,
+    /// By job control, or by somebody who traces it.
+    pub is_stopped: bool,
+}
+
+impl PartialEq for Stat {
+    fn eq(&self, other: &Self) -> bool {
+        (self.pid, self.started) == (other.pid, other.started)
+    }
+}
+
+/// `None` for one that is gone, or only waits to be collected.
+pub fn stat(pid: u32) -> Option<Stat> {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    let mut fields = stat.rsplit_once(") ")?.1.split(' ');
+    let state = fields.next()?;
+    // field 22, counted from the one behind the state
+    let started = fields.nth(18)?.parse().ok()?;
+    (!matches!(state, "Z" | "X")).then_some(Stat { pid, started, is_stopped: matches!(state, "T" | "t") })
+}
+
+/// Descendants from the top down, by the kernel's lists of children, which miss far less of what forks quickly than a look at all
+/// processes does; where those lists are not to be had, by such a look.
+pub fn descend(root: u32) -> Vec<Stat> {
+    let mut found = Vec::new();
+    let mut open = std::collections::VecDeque::from([root]);
+    let mut has_lists = false;
+    while let Some(pid) = open.pop_front() {
+        let Ok(tasks) = std::fs::read_dir(format!("/proc/{pid}/task")) else { continue };
+        for task in tasks.filter_map(Result::ok) {
+            let Ok(list) = std::fs::read_to_string(task.path().join("children")) else { continue };
+            has_lists = true;
+            for child in list.split_whitespace().filter_map(|word| word.parse().ok()) {
+                if let Some(stat) = stat(child).filter(|_| !has_role(child)) {
+                    found.push(stat);
+                    open.push_back(child);
+                }
+            }
+        }
+    }
+    if has_lists { found } else { descendants(root).into_iter().filter_map(stat).collect() }
 }
 
 /// Field 4 of stat; the name before it is in parentheses and may hold anything. A zombie is nobody's descendant.

@@ -30,6 +30,9 @@ mod kind {
     pub const INTERRUPT: u8 = 8;
     pub const NAMES: u8 = 9;
     pub const FORGET: u8 = 10;
+    pub const FREEZE: u8 = 11;
+    pub const THAW: u8 = 12;
+    pub const QUEUE: u8 = 13;
     // holder to daemon
     pub const GREETING: u8 = 64;
     pub const END: u8 = 65;
@@ -44,6 +47,8 @@ mod kind {
     pub const STATE: u8 = 74;
     pub const NAMES_ARE: u8 = 75;
     pub const HELLO_OF: u8 = 76;
+    pub const FROZEN: u8 = 77;
+    pub const QUEUED: u8 = 78;
 }
 
 /// Everything a holder needs to know; sent once, over a socket, because arguments can be seen by others.
@@ -74,6 +79,30 @@ pub struct Start {
     /// Rules of secrets that are covered before anything is recorded or shown; none: nothing is covered.
     #[serde(default)]
     pub redact: Option<Vec<String>>,
+    /// Recorded before anything the program says: what its place looked like before.
+    #[serde(default)]
+    pub preface: String,
+    /// It is to be frozen by signals alone.
+    #[serde(default)]
+    pub no_groups: bool,
+}
+
+/// How everything of a runtime has come to a stop.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Frozen {
+    /// `cgroup2`, `cgroup1` or `signals`.
+    pub by: String,
+    pub processes: u32,
+    /// Processes of another user, which go on.
+    pub refused: u32,
+    /// Not all of it stands still yet.
+    pub is_slow: bool,
+    /// How long ago it was asked for.
+    pub since_ms: u64,
+    /// What is typed is kept until it goes on.
+    pub queues_input: bool,
+    /// Bytes that are kept.
+    pub queued: u64,
 }
 
 /// The holder's answer to a hello: who it is and where it stands.
@@ -96,6 +125,14 @@ pub struct Greeting {
     pub is_driver: bool,
     #[serde(default)]
     pub keeps: Keeps,
+    /// It knows how to freeze; those of before do not.
+    #[serde(default)]
+    pub can_freeze: bool,
+    #[serde(default)]
+    pub frozen: Option<Frozen>,
+    /// How long the call that is being carried out has run, without the time it was frozen for.
+    #[serde(default)]
+    pub call_ran_ms: u64,
 }
 
 /// How hard a call is interrupted.
@@ -138,6 +175,13 @@ pub enum Order {
     Names,
     /// What was recorded so far goes for good; what comes is recorded.
     Forget,
+    /// Stops everything where it is. What is typed meanwhile is kept, or not.
+    Freeze {
+        queues_input: bool,
+    },
+    Thaw,
+    /// Input for when it goes on: kept here, where no daemon's death reaches it.
+    Queue(Vec<u8>),
     Unknown,
 }
 
@@ -167,6 +211,10 @@ pub enum News {
     Names(Vec<u8>),
     /// What a driver said when it was ready.
     Hello(Vec<u8>),
+    /// It stands still now, or is slow to; nothing: it runs.
+    Frozen(Option<Frozen>),
+    /// So many bytes are kept for when it goes on; `false` if the last ones were too many.
+    Queued(u64, bool),
     Unknown,
 }
 
@@ -194,6 +242,9 @@ impl Order {
             }
             Self::Names => frame::encode(kind::NAMES, &[], out),
             Self::Forget => frame::encode(kind::FORGET, &[], out),
+            Self::Freeze { queues_input } => frame::encode(kind::FREEZE, &[u8::from(*queues_input)], out),
+            Self::Thaw => frame::encode(kind::THAW, &[], out),
+            Self::Queue(bytes) => frame::encode(kind::QUEUE, bytes, out),
             Self::Unknown => {}
         }
     }
@@ -218,6 +269,9 @@ impl Order {
             },
             kind::NAMES => Some(Self::Names),
             kind::FORGET => Some(Self::Forget),
+            kind::FREEZE => Some(Self::Freeze { queues_input: body.first() == Some(&1) }),
+            kind::THAW => Some(Self::Thaw),
+            kind::QUEUE => Some(Self::Queue(body.to_vec())),
             _ => None,
         };
         Ok(Some((order.unwrap_or(Self::Unknown), frame.size)))
@@ -246,6 +300,8 @@ impl News {
             Self::State(said) => frame::encode(kind::STATE, said, out),
             Self::Names(said) => frame::encode(kind::NAMES_ARE, said, out),
             Self::Hello(said) => frame::encode(kind::HELLO_OF, said, out),
+            Self::Frozen(frozen) => encode_json(kind::FROZEN, frozen, out),
+            Self::Queued(bytes, is_taken) => frame::encode(kind::QUEUED, &[&bytes.to_le_bytes()[..], &[u8::from(*is_taken)]].concat(), out),
             Self::Unknown => {}
         }
     }
@@ -269,6 +325,8 @@ impl News {
             kind::STATE => Some(Self::State(body.to_vec())),
             kind::NAMES_ARE => Some(Self::Names(body.to_vec())),
             kind::HELLO_OF => Some(Self::Hello(body.to_vec())),
+            kind::FROZEN => serde_json::from_slice(body).ok().map(Self::Frozen),
+            kind::QUEUED => number().map(|bytes| Self::Queued(bytes, body.get(8) == Some(&1))),
             _ => None,
         };
         Ok(Some((news.unwrap_or(Self::Unknown), frame.size)))
@@ -297,10 +355,13 @@ mod tests {
     fn promise_9_the_protocol_is_frozen() {
         let size = Size { cols: 80, rows: 24 };
         let call = CallOrder { id: ExecId::from_bytes([7; 16]), verb: b'x', stdin: "/i".into(), code: "ls".into() };
-        let orders: [(Order, &[u8]); 8] = [
+        let orders: [(Order, &[u8]); 11] = [
             (Order::Call(call), &[7, 23, 0, 0, 0, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, b'x', 2, 0, b'/', b'i', b'l', b's']),
             (Order::Interrupt(Force::KillChildren), &[8, 1, 0, 0, 0, 1]),
             (Order::Names, &[9, 0, 0, 0, 0]),
+            (Order::Freeze { queues_input: true }, &[11, 1, 0, 0, 0, 1]),
+            (Order::Thaw, &[12, 0, 0, 0, 0]),
+            (Order::Queue(b"ls".to_vec()), &[13, 2, 0, 0, 0, b'l', b's']),
             (Order::Hello(1), &[2, 1, 0, 0, 0, 1]),
             (Order::Input(b"ls\r".to_vec()), &[3, 3, 0, 0, 0, b'l', b's', b'\r']),
             (Order::Resize(size), &[4, 4, 0, 0, 0, 80, 0, 24, 0]),
@@ -313,13 +374,15 @@ mod tests {
             assert_eq!(encoded, bytes, "{order:?}");
             assert_eq!(Order::decode(bytes), Ok(Some((order, bytes.len()))));
         }
-        let news: [(News, &[u8]); 12] = [
+        let news: [(News, &[u8]); 14] = [
             (News::UnrecordedFrame(9, b"x".to_vec()), &[72, 2, 0, 0, 0, 9, b'x']),
             (News::Baseline(b"a".to_vec()), &[73, 1, 0, 0, 0, b'a']),
             (News::State(b"b".to_vec()), &[74, 1, 0, 0, 0, b'b']),
             (News::Names(b"c".to_vec()), &[75, 1, 0, 0, 0, b'c']),
             (News::Hello(b"d".to_vec()), &[76, 1, 0, 0, 0, b'd']),
             (News::Ready, &[71, 0, 0, 0, 0]),
+            (News::Frozen(None), &[77, 4, 0, 0, 0, b'n', b'u', b'l', b'l']),
+            (News::Queued(2, true), &[78, 9, 0, 0, 0, 2, 0, 0, 0, 0, 0, 0, 0, 1]),
             (News::End(513), &[65, 8, 0, 0, 0, 1, 2, 0, 0, 0, 0, 0, 0]),
             (News::Exit(ExitStatus::Code(3)), &[66, 5, 0, 0, 0, 0, 3, 0, 0, 0]),
             (News::Exit(ExitStatus::Signal(9)), &[66, 5, 0, 0, 0, 1, 9, 0, 0, 0]),

@@ -12,6 +12,7 @@ use shared::exec::{
 use shared::id::{ExecId, SessionId};
 use shared::message::{Code, Failure};
 
+use super::pause::wake_if_hibernated;
 use super::session::{end_leftovers, end_runtimes};
 use super::{Caller, check_folder};
 use crate::context::Context;
@@ -28,9 +29,20 @@ pub async fn exec(context: &Context, caller: &Arc<Caller>, call: ExecCall, autho
     let limit = exec::output_limit(call.output_limit);
     let patience = call.soft_limit_ms.map_or(context.config.runtime.soft_limit.duration(), Duration::from_millis);
     let is_streamed = call.stream;
-    let live = exec::begin(context, call, author).await?;
+    let live = match exec::begin(context, call.clone(), author).await {
+        Err(failure) if failure.code == Code::Status && wake_place(context, &call, author).await? => {
+            exec::begin(context, call, author).await?
+        }
+        begun => begun?,
+    };
     await_end(context, caller, &live, patience, is_streamed).await;
     Ok(live.result(limit))
+}
+
+/// A session that was hibernated goes on for a call; `false` if that was not why it was refused.
+async fn wake_place(context: &Context, call: &ExecCall, author: Author) -> Result<bool, Failure> {
+    let Some(session) = context.store.place(call.place.clone()).await? else { return Ok(false) };
+    wake_if_hibernated(context, session.to_string(), Some(call.environment.clone()), author).await
 }
 
 /// Waits for a call for as long as asked, and streams what it prints meanwhile.

@@ -1,37 +1,14 @@
-//! The life of a session by command: pause, resume, complete, fail, reset.
+//! The life of a session by command: complete, fail, reset.
 
 use shared::event::Author;
 use shared::json::MAX_DATA;
 use shared::message::{Changed, Code, Failure, Previous};
 use shared::session::Session;
 
-use super::session::{check_budget, end_leftovers, end_runtimes};
+use super::session::{end_leftovers, end_runtimes};
 use super::{find, find_to_use, with_live};
 use crate::context::Context;
 use crate::store::{Asked, EndAsked};
-
-pub async fn pause(context: &Context, name: String, reason: Option<String>, author: Author) -> Result<Changed, Failure> {
-    check_text("the reason", reason.as_deref())?;
-    let (session, previous) = find_to_use(context, name, author).await?;
-    let paused = context.store.change_status(session.id, Asked::Pause { reason }, author).await?;
-    Ok(with_note(context, paused, previous, "its program goes on: freezing it comes with a later version"))
-}
-
-pub async fn resume(context: &Context, name: String, max_iterations: Option<u64>, author: Author) -> Result<Changed, Failure> {
-    check_budget(max_iterations)?;
-    let (session, previous) = find_to_use(context, name, author).await?;
-    if previous.is_some() {
-        // the fresh one is active already
-        return Ok(answer(context, session, previous));
-    }
-    let resumed =
-        context.store.change_status(session.id, Asked::Resume { max_iterations, limits: context.config.groups.clone() }, author).await?;
-    let mut changed = answer(context, resumed, None);
-    if changed.session.runtime.is_some() && context.registry.of_session(changed.session.id).is_none() {
-        changed.note = Some(format!("its program is gone: `sessions-tui new -n {} -- COMMAND` starts one in it", changed.session.name));
-    }
-    Ok(changed)
-}
 
 pub async fn complete(context: &Context, name: String, result: Option<String>, author: Author) -> Result<Changed, Failure> {
     check_text("the result", result.as_deref())?;
@@ -94,7 +71,7 @@ pub(super) fn with_note(context: &Context, session: Session, previous: Option<Pr
     changed
 }
 
-fn check_text(what: &str, text: Option<&str>) -> Result<(), Failure> {
+pub(super) fn check_text(what: &str, text: Option<&str>) -> Result<(), Failure> {
     match text {
         Some(text) if text.len() > MAX_DATA => Err(Failure::usage(format!(
             "{what} has {} bytes, at most {MAX_DATA} are kept: store it in a file and give its name",

@@ -9,7 +9,7 @@ use shared::filter::Filter;
 use shared::id::{RuntimeId, SessionId};
 use shared::message::{Changed, Code, Failure, Gone, Layers, NewSession};
 use shared::name;
-use shared::runtime::{Keeps, RuntimeState};
+use shared::runtime::Keeps;
 use shared::session::{Session, Status};
 
 use super::record::data;
@@ -71,13 +71,22 @@ pub async fn new(context: &Context, new: NewSession, author: Author) -> Result<C
         context.queue.environment_of(id);
     }
     let opened = outcome?;
-    let session = take_over(context, &opened);
+    let session = take_over(context, &opened).await;
     if let Some(launch) = opened.launch
         && let Some(holder) = holder
     {
         let (id, thread, name) = (session.id, session.thread, session.name.clone());
-        let ready =
-            Ready { runtime, session: id, thread, name, launch, environment: new.environment, umask: new.umask, holder, interpreter: None };
+        let ready = Ready {
+            runtime,
+            session: id,
+            thread,
+            name,
+            launch,
+            environment: new.environment,
+            holder,
+            interpreter: None,
+            preface: String::new(),
+        };
         if let Err(why) = launch::start(context, ready).await? {
             return Err(Failure::failed(format!("{why}; session {} is failed", session.name)));
         }
@@ -101,14 +110,18 @@ async fn open(context: &Context, asked: New) -> Result<Opened, Failure> {
 pub async fn open_record(context: &Context, lost: SessionId, author: Author) -> Result<Opened, Failure> {
     let asked = New { name: Some(lost.to_string()), ..launch::plain(context, author) };
     let mut opened = open(context, asked).await?;
-    opened.session = take_over(context, &opened);
+    opened.session = take_over(context, &opened).await;
     Ok(opened)
 }
 
 /// What the database now says, said in the registry and the log too.
-fn take_over(context: &Context, opened: &Opened) -> Session {
+async fn take_over(context: &Context, opened: &Opened) -> Session {
     for runtime in &opened.adopted {
         context.registry.pass_on(*runtime, opened.session.id);
+    }
+    if !opened.adopted.is_empty() {
+        // what stood still for the session before goes on for this one
+        super::settle(context, opened.session.id).await;
     }
     if let Some(previous) = &opened.previous {
         context.log.warn(&format!(
@@ -211,7 +224,7 @@ pub async fn show(context: &Context, name: String) -> Result<Layers, Failure> {
         runtime.recording.bytes = recording::disk_bytes(&dir);
         runtime.recording.start = recording::segments(&dir).ok().and_then(|starts| starts.first().copied()).unwrap_or(0);
         if let Some(handle) = context.registry.runtime(runtime.id) {
-            runtime.state = RuntimeState::Running { pid: handle.facts.pid() };
+            runtime.state = handle.facts.state();
             runtime.holder_pid = Some(handle.facts.holder_pid);
             runtime.recording.end = handle.facts.end();
             runtime.recording.suspended = handle.facts.suspended();

@@ -10,8 +10,9 @@ use shared::keys::{Action, PrefixKeys};
 use shared::message::{Answer, Attach, Attached, Code, Detached, Failure, Push, ScreenShot};
 use shared::runtime::RuntimeState;
 use shared::screen::Size;
-use shared::session::Session;
+use shared::session::{Session, Status};
 
+use super::pause::wake_if_hibernated;
 use super::{Caller, find, find_live, find_to_use, session_runtime_dir, shown_of};
 use crate::context::Context;
 use crate::picture::{Picture, scrolled_away};
@@ -39,6 +40,12 @@ pub async fn attach(context: &Context, caller: &Arc<Caller>, id: u64, attach: At
             format!("this terminal is inside session {}: attached to itself it would only see its own picture", session.name),
         ));
     }
+    let session = if session.status == Status::Paused && !attach.read_only && attach.language.is_none() {
+        wake_if_hibernated(context, session.id.to_string(), attach.environment, Author::Human).await?;
+        find(context, session.id.to_string()).await?
+    } else {
+        session
+    };
     caller.leave().await;
     let joins = match (attach.read_only, attach.watching) {
         (true, _) => Joins::ReadOnly,
@@ -226,7 +233,7 @@ fn not_attached() -> Failure {
     Failure::new(Code::Status, "this client is not attached to a session")
 }
 
-pub async fn send(context: &Context, name: String, bytes: &str, author: Author) -> Result<(), Failure> {
+pub async fn send(context: &Context, name: String, bytes: &str, queue_input: bool, author: Author) -> Result<(), Failure> {
     let bytes = base64::engine::general_purpose::STANDARD
         .decode(bytes)
         .map_err(|error| Failure::usage(format!("\"bytes\" must be base64: {error}")))?;
@@ -241,8 +248,10 @@ pub async fn send(context: &Context, name: String, bytes: &str, author: Author) 
             ),
         ));
     }
+    wake_if_hibernated(context, name.clone(), None, author).await?;
     let (session, handle) = find_live(context, name, "send").await?;
-    match tokio::time::timeout(SEND_PATIENCE, handle.input(Typist::Api, bytes)).await {
+    let given = async { if queue_input { handle.queue_input(bytes).await } else { handle.input(Typist::Api, bytes).await } };
+    match tokio::time::timeout(SEND_PATIENCE, given).await {
         Ok(outcome) => outcome,
         Err(_) => Err(Failure::new(
             Code::TimedOut,

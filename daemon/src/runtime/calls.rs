@@ -120,6 +120,14 @@ impl Interpreter {
         self.current.as_ref()?.interrupt_at
     }
 
+    /// Nothing of it ran for this long: that counts for nobody.
+    pub fn stood(&mut self, long: Duration) {
+        if let Some(current) = &mut self.current {
+            current.since += long;
+            current.interrupt_at = current.interrupt_at.map(|at| at + long);
+        }
+    }
+
     pub fn is_busy(&self) -> bool {
         self.current.is_some()
     }
@@ -155,10 +163,11 @@ impl Runtime {
         self.call_next().await;
     }
 
-    async fn call_next(&mut self) {
+    pub(super) async fn call_next(&mut self) {
         let Some(interpreter) = &mut self.interpreter else { return };
         if interpreter.current.is_none()
             && self.terminating.is_none()
+            && self.freezing.since.is_none()
             && let Some(mut calling) = interpreter.waiting.pop_front()
         {
             let stdin = match calling.stdin.take() {
@@ -241,6 +250,15 @@ impl Runtime {
             // it is recorded: nobody needs it any more
             current.calling.code = String::new();
             current.calling.live.progress.send_replace(Progress::Running(start));
+        }
+    }
+
+    /// What its holder says of how long a call sent by an earlier daemon has run: that knows of pauses.
+    pub(super) fn call_has_run(&mut self, ran: Duration) {
+        if let Some(current) = self.current()
+            && let Some(ms) = current.calling.timeout_ms
+        {
+            current.interrupt_at = Some(Instant::now() + Duration::from_millis(ms).saturating_sub(ran));
         }
     }
 

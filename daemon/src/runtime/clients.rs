@@ -202,7 +202,14 @@ impl Runtime {
             client.showing = Showing::Joining(Instant::now() + JOIN_PATIENCE);
             client.outbox.line(&Push::Control { held: true });
         }
-        if window == self.size && window == self.ordered_size {
+        if self.is_frozen() {
+            // what stands still does not draw itself anew for another size: it is shown as it is
+            if let Some(client) = self.client(id) {
+                client.show_pictures();
+            }
+            self.is_dirty = true;
+            self.order_size(window).await;
+        } else if window == self.size && window == self.ordered_size {
             self.show_bytes(id).await;
         } else {
             // the paint comes when the recording says that the size has changed
@@ -298,6 +305,7 @@ impl Runtime {
     /// A controlling client goes back to bytes once the flood is over.
     fn may_have_bytes(&self, client: &Client) -> bool {
         self.interpreter.is_none()
+            && !self.is_frozen()
             && self.control == Some(client.id)
             && !self.is_flooding
             && !client.shows_help
@@ -334,10 +342,12 @@ impl Runtime {
                     }
                 }
             }
+            let stands = self.frozen_line(id);
             let screen = self.picture.catch_up(at).await;
             let client = &mut self.clients[index];
             let has_control = self.control == Some(id);
             let status = match &self.interpreter {
+                _ if stands.is_some() && !client.shows_help => stands,
                 Some(interpreter) if has_control && !client.shows_help => Some(prompt(&self.name, interpreter, client.window.cols)),
                 _ => client.status(&self.name, has_control),
             };
@@ -377,6 +387,15 @@ impl Runtime {
         } else if has_control {
             // bytes go on: the user's terminal has changed itself, as if the program ran there directly
             self.order_size(window).await;
+        }
+    }
+
+    /// What stands still is drawn, with a line that says so.
+    pub(super) fn show_frozen(&mut self) {
+        for client in &mut self.clients {
+            if matches!(client.showing, Showing::Bytes) {
+                client.show_pictures();
+            }
         }
     }
 

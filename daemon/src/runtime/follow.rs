@@ -3,7 +3,7 @@
 use serde_json::json;
 use shared::event::Author;
 use shared::exec::Stream;
-use shared::id::{ExecId, Offset};
+use shared::id::Offset;
 use shared::message::{Code, Failure};
 use shared::runtime::LostReason;
 use shared::screen::{Event, Keyframe, Located, Size, answer};
@@ -11,11 +11,11 @@ use tokio::time::Instant;
 
 use super::calls::Noted;
 use super::{
-    Ask, EAGER, Ended, FLOOD_BYTES, FLOOD_PAUSE, FLOOD_WINDOW, FRAME, Interpreter, MAX_INPUT, MAX_LAG, REST_AFTER, Runtime, Typed, Typist,
+    Ask, EAGER, Ended, FLOOD_BYTES, FLOOD_PAUSE, FLOOD_WINDOW, FRAME, MAX_INPUT, MAX_LAG, REST_AFTER, Running, Runtime, Typed, Typist,
 };
+use crate::holder::end_orphans;
 use crate::holder::link::{Link, LinkError};
-use crate::holder::wire::News;
-use crate::holder::{end_marked, lift_behind};
+use crate::holder::wire::{Frozen, News};
 use crate::lifecycle::End;
 use crate::recording::{self, OVERHEAD, ReadError, Record, SEGMENT_BYTES};
 use crate::store::EndingAt;
@@ -61,7 +61,10 @@ enum Turn {
 }
 
 impl Runtime {
-    pub(super) async fn run(mut self, answered: Offset, running: Option<(ExecId, Offset)>) {
+    pub(super) async fn run(mut self, answered: Offset, running: Option<Running>, frozen: Option<Frozen>) {
+        if frozen.is_some() {
+            self.heard_frozen(frozen).await;
+        }
         if self.interpreter.is_some() {
             self.resume_calls(answered, running).await;
         } else {
@@ -93,15 +96,16 @@ impl Runtime {
     }
 
     /// Results up to `settled` are stored: what came after is read, what was never sent is sent.
-    async fn resume_calls(&mut self, settled: Offset, running: Option<(ExecId, Offset)>) {
+    async fn resume_calls(&mut self, settled: Offset, running: Option<Running>) {
         self.consumed = settled;
         self.reader.seek(settled);
         if self.end > 0 {
             self.consume(self.end).await;
         }
-        if let Some((id, start)) = running {
+        if let Some(running) = running {
             // its beginning may have been dropped from the recording
-            self.call_began(id, start, "");
+            self.call_began(running.id, running.start, "");
+            self.call_has_run(std::time::Duration::from_millis(running.ran_ms));
         }
         self.go_on_with_open().await;
         self.rest_soon();
@@ -164,7 +168,7 @@ impl Runtime {
 
     fn next_deadline(&self) -> Option<Instant> {
         let flood_end = self.is_flooding.then(|| self.window_began + FLOOD_WINDOW);
-        let interrupt = self.interpreter.as_ref().and_then(Interpreter::next_deadline);
+        let interrupt = self.call_deadline();
         [self.pause_until, self.next_draw(), flood_end, self.rest_at, interrupt, self.listening.settles_at].into_iter().flatten().min()
     }
 
@@ -250,6 +254,8 @@ impl Runtime {
             News::Suspended(why) => self.recording_changed(why).await,
             News::Unrecorded(bytes) => self.unrecorded(&bytes).await,
             News::UnrecordedFrame(kind, body) => self.unrecorded_frame(kind, &body).await,
+            News::Frozen(frozen) => self.heard_frozen(frozen).await,
+            News::Queued(_, is_taken) => self.heard_queued(is_taken),
             News::Hello(_) | News::Baseline(_) | News::State(_) | News::Names(_) => self.hear_driver(news).await,
             News::Taken(_) | News::Greeting(..) | News::Refused(_) | News::Ready | News::Unknown => {}
         }
@@ -473,7 +479,8 @@ impl Runtime {
             Ask::DetachAll(answer) => {
                 let _ = answer.send(self.detach_all().await);
             }
-            Ask::Input { from, bytes, taken } if self.interpreter.is_some() => {
+            Ask::Input { from, keep, bytes, taken } if self.is_frozen() => self.input_while_frozen(from, keep, bytes, taken).await,
+            Ask::Input { from, bytes, taken, .. } if self.interpreter.is_some() => {
                 let may_type = !matches!(from, Typist::Client(id) if self.control != Some(id));
                 if let Typist::Client(id) = from {
                     self.end_help(id);
@@ -483,7 +490,7 @@ impl Runtime {
                 }
                 let _ = taken.send(Ok(()));
             }
-            Ask::Input { from, bytes, taken } => self.take_input(from, bytes, taken),
+            Ask::Input { from, bytes, taken, .. } => self.take_input(from, bytes, taken),
             Ask::Call(calling) => self.accept(calling).await,
             Ask::Cancel(exec) => self.cancel(exec).await,
             Ask::Names(answer) => self.ask_names(answer).await,
@@ -516,6 +523,11 @@ impl Runtime {
             }
             Ask::Renamed(name) => {
                 self.name = name;
+                self.is_dirty = true;
+            }
+            Ask::SettleFreezing(answer) => self.settle_freezing(answer).await,
+            Ask::Notice(text) => {
+                self.freezing.notice = Some(text);
                 self.is_dirty = true;
             }
         }
@@ -651,6 +663,7 @@ impl Runtime {
         self.exit = greeting.exit;
         self.consume(greeting.end).await;
         self.send_again(greeting.call.map(|(id, _)| id)).await;
+        self.settle_freezing_again(greeting.frozen).await;
         true
     }
 
@@ -667,12 +680,7 @@ impl Runtime {
             };
         }
         let id = self.id.to_string();
-        let ending = move || {
-            let ended = end_marked("SESSIONS_RUNTIME", &id, ORPHAN_GRACE);
-            lift_behind(&id);
-            ended
-        };
-        let ended = tokio::task::spawn_blocking(ending).await.unwrap_or(0);
+        let ended = tokio::task::spawn_blocking(move || end_orphans(&id, ORPHAN_GRACE)).await.unwrap_or(0);
         self.context.log.warn(&format!(
             "session {} ({}): its holder was killed; ended {ended} process(es) it left behind",
             self.name,

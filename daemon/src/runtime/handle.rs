@@ -9,14 +9,15 @@ use shared::event::Author;
 use shared::exec::Language;
 use shared::id::{ExecId, Offset, RuntimeId, SessionId, ThreadId};
 use shared::message::{Failure, ScreenShot};
+use shared::runtime::RuntimeState;
 use shared::screen::{Keyframe, Size};
 use tokio::sync::{mpsc, oneshot, watch};
 
-use super::{Ask, Calling, ClientId, Ended, Joins, Room, Typist};
+use super::{Ask, Calling, ClientId, Ended, Joins, Keep, Room, Typist};
 use crate::attachment::Outbox;
 use crate::attention::{Evidence, Watched};
 use crate::clock::{Clock, Steady};
-use crate::holder::wire::Greeting;
+use crate::holder::wire::{Frozen, Greeting};
 use crate::language::Names;
 
 /// Numbers that change often and are only looked at.
@@ -47,6 +48,10 @@ pub struct Facts {
     suspended: Mutex<Option<String>>,
     /// Of an interpreter that has said it.
     version: Mutex<Option<String>>,
+    /// Its holder knows how to stop everything.
+    pub can_freeze: bool,
+    /// Everything stands still since then.
+    frozen: Mutex<Option<(jiff::Timestamp, Frozen)>>,
 }
 
 impl Facts {
@@ -70,9 +75,32 @@ impl Facts {
             seen_at: AtomicI64::new(0),
             suspended: Mutex::new(greeting.suspended.clone()),
             version: Mutex::default(),
+            can_freeze: greeting.can_freeze,
+            frozen: Mutex::default(),
         };
+        facts.set_frozen(greeting.frozen.as_ref());
         facts.set_size(greeting.size);
         facts
+    }
+
+    pub(super) fn set_frozen(&self, frozen: Option<&Frozen>) {
+        let now = jiff::Timestamp::now();
+        let since = |frozen: &Frozen| now.checked_sub(std::time::Duration::from_millis(frozen.since_ms)).unwrap_or(now);
+        *self.frozen.lock().unwrap_or_else(PoisonError::into_inner) = frozen.map(|frozen| (since(frozen), frozen.clone()));
+    }
+
+    /// Since when everything of it stands still, and how, if it does.
+    pub fn frozen(&self) -> Option<(jiff::Timestamp, Frozen)> {
+        self.frozen.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// As clients see it.
+    pub fn state(&self) -> RuntimeState {
+        let pid = self.pid();
+        match self.frozen() {
+            Some((since, _)) => RuntimeState::Frozen { pid, since },
+            None => RuntimeState::Running { pid },
+        }
     }
 
     pub fn happened_now(&self) {
@@ -275,7 +303,21 @@ impl RuntimeHandle {
 
     /// Returns once the input is on its way to the program.
     pub async fn input(&self, from: Typist, bytes: Vec<u8>) -> Result<(), Failure> {
-        self.ask(|taken| Ask::Input { from, bytes, taken }).await?
+        self.ask(|taken| Ask::Input { from, keep: Keep::No, bytes, taken }).await?
+    }
+
+    /// As `input`; for what stands still it is kept until that goes on.
+    pub async fn queue_input(&self, bytes: Vec<u8>) -> Result<(), Failure> {
+        self.ask(|taken| Ask::Input { from: Typist::Api, keep: Keep::UntilItGoesOn, bytes, taken }).await?
+    }
+
+    /// Returns when it stands still or goes on, as the database says.
+    pub async fn settle_freezing(&self) -> Result<Option<Frozen>, Failure> {
+        self.ask(Ask::SettleFreezing).await?
+    }
+
+    pub async fn notice(&self, text: String) {
+        self.say(Ask::Notice(text)).await;
     }
 
     pub async fn resize(&self, client: ClientId, window: Size) {

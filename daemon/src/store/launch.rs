@@ -27,7 +27,8 @@ impl Change<'_> {
         if is_ending {
             return Err(Error::Ending { name: name.to_owned(), runtime });
         }
-        self.execute("UPDATE runtimes SET session_id = ?1 WHERE id = ?2", params![session.to_string(), id])?;
+        // whatever it stood still for is over
+        self.execute("UPDATE runtimes SET session_id = ?1, frozen_since = NULL WHERE id = ?2", params![session.to_string(), id])?;
         Ok(Some(runtime))
     }
 
@@ -36,7 +37,7 @@ impl Change<'_> {
         let ids: Vec<String> = self
             .sql
             .prepare_cached(
-                "UPDATE runtimes SET session_id = ?1 WHERE is_live AND ending IS NULL AND terminal_id IN
+                "UPDATE runtimes SET session_id = ?1, frozen_since = NULL WHERE is_live AND ending IS NULL AND terminal_id IN
                     (SELECT id FROM terminals WHERE thread_id = ?2 AND kind <> 'terminal') RETURNING id",
             )?
             .query_map(params![session.to_string(), thread.to_string()], |row| row.get(0))?

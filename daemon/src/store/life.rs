@@ -17,8 +17,10 @@ use crate::policy::{self, Verdict};
 /// What is asked of a session.
 #[derive(Clone, Debug)]
 pub enum Asked {
+    /// With everything that runs in it; what is typed meanwhile is kept, or not.
     Pause {
         reason: Option<String>,
+        queues_input: bool,
     },
     /// `limits` are those of groups, as the settings have them.
     Resume {
@@ -110,6 +112,8 @@ impl StoreHandle {
                 if iteration >= standing.max_iterations {
                     let standing = Standing { iterations: iteration, ..standing };
                     change.step(session, &standing, Step::TimeOut, &Words { reason: Some(ITERATIONS), ..Words::default() })?;
+                    // for review: nothing of it is lost, nothing of it goes on
+                    change.freeze_runtimes(session, false)?;
                     let told = json!({"reason": ITERATIONS, "iterations": iteration, "max_iterations": standing.max_iterations});
                     change.tell(Fact::new(session, Author::Daemon, "timeout", told))?;
                 }
@@ -281,8 +285,9 @@ impl Change<'_> {
     pub(super) fn obey(&mut self, session: SessionId, asked: &Asked, author: Author) -> Result<()> {
         let standing = self.standing(session)?;
         match asked {
-            Asked::Pause { reason } => {
+            Asked::Pause { reason, queues_input } => {
                 self.step(session, &standing, Step::Pause, &Words { reason: reason.as_deref(), ..Words::default() })?;
+                self.freeze_runtimes(session, *queues_input)?;
                 self.tell(Fact::new(session, author, "pause", json!({"reason": reason})))
             }
             Asked::Resume { max_iterations, limits } => {
@@ -302,6 +307,7 @@ impl Change<'_> {
                     self.refuse_if_crowded(session, limits)?;
                 }
                 self.step(session, &standing, step, &Words::default())?;
+                self.thaw_runtimes(session)?;
                 let mut data = json!({"from": standing.status});
                 if let Some(budget) = max_iterations {
                     data["max_iterations"] = json!(budget);

@@ -270,6 +270,7 @@ impl Change<'_> {
 
     fn next_session(&mut self, new: &New, thread: &Thread) -> Result<Opened> {
         let session = new.session;
+        self.forget_restoring(thread.id)?;
         // later than any before it, whatever was done to the clock: which one is the latest is decided by this
         let latest: Option<i64> = self.query_row(
             "SELECT max(created_at) FROM sessions WHERE thread_id = ?1 OR (group_name = ?2 AND status = 'queued')",
@@ -341,7 +342,7 @@ impl Change<'_> {
     fn wait_in_queue(&mut self, new: &New, thread: &Thread, session: SessionId) -> Result<Opened> {
         if let Some(program) = &new.program {
             let launch = self.launch_of(new, program, thread)?;
-            let queued = QueuedLaunch { launch, umask: program.umask };
+            let queued = QueuedLaunch { umask: launch.umask, launch };
             self.execute("UPDATE sessions SET queued_launch = ?1 WHERE id = ?2", params![stored(&queued)?, session.to_string()])?;
         }
         let waiting = load(&self.sql, session)?;
@@ -379,6 +380,7 @@ impl Change<'_> {
             env_delta: Vec::new(),
             size: program.size.unwrap_or(DEFAULT_SIZE),
             keeps: program.keeps,
+            umask: program.umask,
         };
         if let Some((cwd, env_delta, cols, rows)) = left {
             if (new.is_folder)(&cwd) {

@@ -181,7 +181,11 @@ impl Change<'_> {
         }
         let queued: Option<String> =
             self.query_row("SELECT queued_launch FROM sessions WHERE id = ?1", [session.to_string()], |row| row.get(0))?;
-        let queued: Option<QueuedLaunch> = queued.map(|text| parse("launch", &text)).transpose()?;
+        let mut queued: Option<QueuedLaunch> = queued.map(|text| parse("launch", &text)).transpose()?;
+        if let Some(queued) = &mut queued {
+            // beside the launch in databases of before
+            queued.launch.umask = queued.launch.umask.or(queued.umask);
+        }
         let program = self.take_over_program(waiting.thread, &waiting.name, session)?;
         let mut adopted = self.take_over_interpreters(waiting.thread, session)?;
         adopted.extend(program);

@@ -6,7 +6,7 @@ use shared::id::{RuntimeId, SessionId, TerminalId, ThreadId};
 use shared::runtime::{Recording, Runtime, RuntimeState};
 use shared::session::Status;
 
-use super::{Durability, Result, StoreHandle, broken, json, timestamp};
+use super::{AfterLoss, Durability, Result, StoreHandle, broken, json, timestamp};
 use crate::language::environment::Delta;
 use crate::lifecycle::{self, End};
 
@@ -72,6 +72,18 @@ impl StoreHandle {
 
     /// The runtime is over, and the session it belongs to by then, if that has not ended before.
     pub async fn runtime_has_ended(&self, runtime: RuntimeId, end: End, ending_at: EndingAt, recorded_bytes: u64) -> Result<()> {
+        self.runtime_was_lost(runtime, end, ending_at, recorded_bytes, AfterLoss::Stays).await
+    }
+
+    /// As above; a session that is lost may be started again afterwards.
+    pub async fn runtime_was_lost(
+        &self,
+        runtime: RuntimeId,
+        end: End,
+        ending_at: EndingAt,
+        recorded_bytes: u64,
+        after: AfterLoss,
+    ) -> Result<()> {
         self.write(Durability::Power, move |change| {
             let row: Option<(String, Option<String>, Option<String>)> = change
                 .query_row(
@@ -84,6 +96,18 @@ impl StoreHandle {
             let Some((session, why, kind)) = row else { return Ok(()) };
             let language = kind.as_deref().and_then(Language::parse);
             let session = SessionId::parse(&session).ok_or_else(|| broken("session id", &session))?;
+            if lifecycle::sleeps(&end, change.standing(session)?.status, why.as_deref()) {
+                let state = RuntimeState::Hibernated { since: ending_at.now };
+                change.execute(
+                    "UPDATE runtimes SET state = ?1, is_live = 0, is_controlled = 0, recorded_bytes = ?2 WHERE id = ?3",
+                    params![json(&state)?, recorded_bytes as i64, runtime.to_string()],
+                )?;
+                let mut data = serde_json::json!({"terminal": kind, "runtime": runtime});
+                if let End::Lost(reason) = &end {
+                    data["lost"] = serde_json::json!(reason);
+                }
+                return change.tell(super::Fact::new(session, shared::event::Author::Daemon, "hibernate", data));
+            }
             let mut settled = lifecycle::settle(&end, session, ending_at.now, why.as_deref());
             settled.ending.last_activity_at = ending_at.last_activity;
             change.execute(
@@ -99,7 +123,12 @@ impl StoreHandle {
             if let Some(exit) = settled.exit {
                 change.tell(exit)?;
             }
-            change.end_with_program(session, &settled.ending, settled.end)
+            change.end_with_program(session, &settled.ending, settled.end)?;
+            if let Some(after) = after.stored() {
+                let sql = "UPDATE sessions SET restore = ?1 WHERE id = ?2 AND status = 'failed' AND status_reason = 'lost'";
+                change.execute(sql, params![after, session.to_string()])?;
+            }
+            Ok(())
         })
         .await
     }

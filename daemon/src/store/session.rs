@@ -25,7 +25,7 @@ const SELECT: &str = "
         CASE WHEN status = 'queued' THEN
             (SELECT count(*) FROM sessions AS ahead WHERE ahead.group_name = sessions.group_name AND ahead.status = 'queued'
                 AND (ahead.created_at, ahead.id) <= (sessions.created_at, sessions.id)) END,
-        started_at, queued_launch, seen_at
+        started_at, queued_launch, seen_at, restore IS NOT NULL
     FROM sessions JOIN threads ON threads.id = thread_id
     LEFT JOIN runtimes ON runtimes.id =
         (SELECT latest.id FROM runtimes AS latest LEFT JOIN terminals ON terminals.id = latest.terminal_id
@@ -224,5 +224,6 @@ fn read(row: &Row<'_>) -> Result<Session> {
         languages: Vec::new(),
         clients: 0,
         needs,
+        restorable: row.get(30)?,
     })
 }

@@ -41,7 +41,7 @@ impl App {
     pub(super) fn pause_or_resume(&mut self) -> Vec<Effect> {
         let meant = self.meant();
         let deeds: Vec<(SessionId, Result<Deed, String>)> = meant.iter().map(|session| (session.id, pause_or_resume(session))).collect();
-        for wanted in [Deed::Pause, Deed::Resume] {
+        for wanted in [Deed::Pause, Deed::Resume, Deed::Restore] {
             let ids: Vec<SessionId> = deeds.iter().filter(|(_, deed)| deed.as_ref() == Ok(&wanted)).map(|(id, _)| *id).collect();
             if !ids.is_empty() {
                 return self.carry_out(&wanted, &ids);

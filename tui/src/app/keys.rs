@@ -139,6 +139,7 @@ impl App {
                 Vec::new()
             }
             Action::PauseResume => self.pause_or_resume(),
+            Action::Hibernate => self.deed(Deed::Hibernate),
             Action::Complete => self.prompt(Asks::Result),
             Action::Fail => self.prompt(Asks::Error),
             Action::Kill => self.deed(Deed::Kill),

@@ -131,7 +131,7 @@ fn several_are_paused_at_once_told_once_and_undone() {
     assert!(app.list.selected.is_empty());
     let undone = deeds(press(&mut app, "u"));
     assert_eq!(undone.len(), 2);
-    assert!(matches!(&undone[0], Effect::Ask(_, Request::Resume { .. })));
+    assert!(matches!(&undone[0], Effect::Ask(_, Request::Resume(_))));
     assert!(deeds(press(&mut app, "u")).is_empty(), "undoing is not undone");
 }
 

@@ -1,4 +1,4 @@
-//! pause, resume, complete, fail, reset.
+//! complete, fail, reset.
 
 use std::path::PathBuf;
 
@@ -13,32 +13,6 @@ use crate::connect;
 
 #[derive(Subcommand)]
 pub enum LifeCommand {
-    /// Pause a session
-    #[command(
-        after_help = "Its program goes on for now: freezing it comes with a later version.\n\nExample:\n  sessions-tui pause fix --reason 'waits for an answer'"
-    )]
-    Pause {
-        /// The session: its name, its id, or the beginning of either
-        name: String,
-        /// Why
-        #[arg(long)]
-        reason: Option<String>,
-        /// As JSON
-        #[arg(long)]
-        json: bool,
-    },
-    /// Go on with a paused session, or with one whose iterations are used up
-    #[command(after_help = "Examples:\n  sessions-tui resume fix\n  sessions-tui resume fix --max-iterations 100")]
-    Resume {
-        /// The session: its name, its id, or the beginning of either
-        name: String,
-        /// A new budget, in all
-        #[arg(long, value_name = "N")]
-        max_iterations: Option<u64>,
-        /// As JSON
-        #[arg(long)]
-        json: bool,
-    },
     /// Say that a session's task is done
     #[command(after_help = "Its program goes on, if it has one.\n\nExample:\n  sessions-tui complete fix --result 'the login works again'")]
     Complete {
@@ -88,8 +62,6 @@ pub enum LifeCommand {
 
 pub async fn perform(paths: &Paths, command: LifeCommand) -> Result<(), Failure> {
     let (request, json) = match command {
-        LifeCommand::Pause { name, reason, json } => (Request::Pause { name, reason }, json),
-        LifeCommand::Resume { name, max_iterations, json } => (Request::Resume { name, max_iterations }, json),
         LifeCommand::Complete { name, result, json } => (Request::Complete { name, result }, json),
         LifeCommand::Fail { name, error, json } => (Request::Fail { name, error }, json),
         LifeCommand::Reset { name: Some(name), json, .. } => (Request::Reset { name }, json),

@@ -8,6 +8,7 @@ use shared::message::Condition;
 use shared::policy::Span;
 use shared::screen::Size;
 use shared::session::Status;
+use shared::terminal::TerminalKind;
 
 /// `wait --for quiet` without a time.
 const QUIET_MS: u64 = 1000;
@@ -41,6 +42,11 @@ fn attention(text: &str) -> Result<Attention, String> {
 
 pub fn language(text: &str) -> Result<Language, String> {
     Language::parse(text).ok_or_else(|| format!("{text:?} is not a language of ours: bash, python or node"))
+}
+
+pub fn terminal(text: &str) -> Result<TerminalKind, String> {
+    TerminalKind::parse(text)
+        .ok_or_else(|| format!("{text:?} is not a terminal of a session: terminal (its program), bash, python or node"))
 }
 
 pub fn duration_ms(text: &str) -> Result<u64, String> {

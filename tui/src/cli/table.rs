@@ -81,6 +81,9 @@ pub fn status_words(session: &Session) -> String {
         let group = session.group.as_deref().unwrap_or("default");
         return format!("queued: #{place} in {}", visible(group));
     }
+    if session.restorable {
+        return format!("{}: lost (restorable)", session.status);
+    }
     match &session.status_reason {
         Some(reason) if session.status != Status::Completed => format!("{}: {}", session.status, visible(reason)),
         _ => session.status.to_string(),

@@ -65,7 +65,7 @@ pub async fn send(paths: &Paths, args: SendArgs) -> Result<(), Failure> {
     // large texts go in parts, each acknowledged: a program that reads slowly is waited for, not overrun
     for part in bytes.chunks(PART) {
         let bytes = base64::engine::general_purpose::STANDARD.encode(part);
-        client.call::<()>(Request::Send { name: args.name.clone(), bytes }).await?;
+        client.call::<()>(Request::Send { name: args.name.clone(), bytes, queue_input: args.queue_input }).await?;
     }
     Ok(())
 }

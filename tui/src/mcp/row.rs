@@ -102,7 +102,7 @@ pub struct Row {
 impl From<Session> for Row {
     fn from(session: Session) -> Self {
         let pid = match session.runtime_state {
-            Some(RuntimeState::Running { pid }) => Some(pid),
+            Some(RuntimeState::Running { pid } | RuntimeState::Frozen { pid, .. }) => Some(pid),
             _ => None,
         };
         Self {

@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use shared::filter::{Filter, Order};
-use shared::message::{Changed, Failure, NewSession, Request, Resumption};
+use shared::message::{Changed, Failure, NewSession, Pause, Request, Resume, Resumption};
 use shared::session::{Session, Status};
 
 use super::row::{Continuation, Row, StatusWord};
@@ -71,11 +71,14 @@ People and other programs see it at once, and webhooks can hear of it.",
             &About {
                 name: "session_pause",
                 title: "Pause a session",
-                description: "Mark a session as paused, with a reason: work waits for an answer or a decision. session_resume goes on.",
+                description: "Pause a session, with a reason: work waits for an answer or a decision. Everything it runs stands still, uses no processor \
+time and loses nothing; session_resume goes on exactly there. With hibernate its processes are ended, which frees their memory, and are \
+started again in the same folder when it is resumed or used. Pausing the session you run in stops you too.",
                 effect: Effect::Records,
             },
             async |call: Call, given: PauseArguments| {
-                change(&call, Request::Pause { name: own(given.session)?, reason: given.reason }).await
+                let (reason, hibernate) = (given.reason, given.hibernate);
+                change(&call, Request::Pause(Pause { name: own(given.session)?, reason, hibernate, ..Pause::default() })).await
             },
         ),
         tool::structured::<ResumeArguments, Row, _, _, _>(
@@ -86,7 +89,8 @@ People and other programs see it at once, and webhooks can hear of it.",
                 effect: Effect::Records,
             },
             async |call: Call, given: ResumeArguments| {
-                change(&call, Request::Resume { name: own(given.session)?, max_iterations: given.max_iterations }).await
+                let (max_iterations, environment) = (given.max_iterations, Some(environment::inherited()));
+                change(&call, Request::Resume(Resume { name: own(given.session)?, max_iterations, environment, ..Resume::default() })).await
             },
         ),
         tool::structured::<CompleteArguments, Row, _, _, _>(
@@ -196,6 +200,9 @@ struct PauseArguments {
     session: Option<String>,
     /// Why.
     reason: Option<String>,
+    /// End its processes and free their memory; refused while it is working.
+    #[serde(default)]
+    hibernate: bool,
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]

@@ -170,7 +170,7 @@ async fn send(call: Call, given: SendArguments) -> Result<Sent, Failure> {
     }
     for part in bytes.chunks(PART) {
         let part = base64::engine::general_purpose::STANDARD.encode(part);
-        call.ask::<()>(Request::Send { name: given.session.clone(), bytes: part }).await?;
+        call.ask::<()>(Request::Send { name: given.session.clone(), bytes: part, queue_input: false }).await?;
     }
     Ok(Sent { bytes: bytes.len() })
 }

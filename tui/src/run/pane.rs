@@ -104,6 +104,7 @@ pub fn open(paths: &Paths, turn: Turn, wish: Wish, typed: Typed, said: mpsc::Sen
         prefix: wish.prefix,
         // cells are drawn here: the terminal is not for the daemon to write to
         tty: None,
+        environment: Some(environment::inherited()),
     };
     let pending = typed.clone();
     let task = tokio::spawn(async move {

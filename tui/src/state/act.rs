@@ -1,13 +1,15 @@
 //! What can be done with sessions: the request for it, what is said before and after, and what undoes it. Pure.
 
-use shared::message::Request;
+use shared::message::{Pause, Request, Resume};
 use shared::session::{ITERATIONS, Session, Status};
 use shared::text::{count, visible};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Deed {
     Pause,
+    Hibernate,
     Resume,
+    Restore,
     Complete(Option<String>),
     Fail(String),
     Kill,
@@ -23,7 +25,9 @@ impl Deed {
     pub fn verb(&self) -> &'static str {
         match self {
             Self::Pause => "pause",
+            Self::Hibernate => "hibernate",
             Self::Resume => "resume",
+            Self::Restore => "restore",
             Self::Complete(_) => "complete",
             Self::Fail(_) => "fail",
             Self::Kill => "end",
@@ -39,7 +43,9 @@ impl Deed {
     pub fn done(&self) -> String {
         match self {
             Self::Pause => "paused".into(),
+            Self::Hibernate => "hibernated: its memory is free".into(),
             Self::Resume => "resumed".into(),
+            Self::Restore => "started again".into(),
             Self::Complete(_) => "completed".into(),
             Self::Fail(_) => "failed, as said".into(),
             Self::Kill => "ended".into(),
@@ -54,14 +60,16 @@ impl Deed {
     pub fn request(&self, session: &Session) -> Request {
         let name = session.id.to_string();
         match self.clone() {
-            Self::Pause => Request::Pause { name, reason: None },
-            Self::Resume => Request::Resume { name, max_iterations: more_iterations(session) },
+            Self::Pause => Request::Pause(Pause { name, ..Pause::default() }),
+            Self::Hibernate => Request::Pause(Pause { name, hibernate: true, ..Pause::default() }),
+            Self::Resume => Request::Resume(Resume { name, max_iterations: more_iterations(session), ..Resume::default() }),
+            Self::Restore => Request::Restore { names: vec![name], environment: None },
             Self::Complete(result) => Request::Complete { name, result },
             Self::Fail(error) => Request::Fail { name, error },
             Self::Kill => Request::Kill { name },
             Self::Remove => Request::Remove { name },
             Self::Rename(new) => Request::Rename { name, new },
-            Self::Send(line) => Request::Send { name, bytes: base64(&format!("{line}\r")) },
+            Self::Send(line) => Request::Send { name, bytes: base64(&format!("{line}\r")), queue_input: false },
             Self::Reset => Request::Reset { name },
             Self::Forget => Request::Forget { name },
         }
@@ -75,6 +83,10 @@ impl Deed {
             Self::Kill if ended => Err(format!("{name} has ended already; D removes it")),
             Self::Remove if !ended => Err(format!("{name} is {}; x ends it first", session.status)),
             Self::Pause if session.status != Status::Active => Err(format!("cannot pause {name}: it is {}", session.in_words())),
+            Self::Hibernate if session.is_hibernated() => Err(format!("{name} is hibernated already")),
+            Self::Hibernate if !matches!(session.status, Status::Active | Status::Paused) => {
+                Err(format!("cannot hibernate {name}: it is {}", session.in_words()))
+            }
             Self::Complete(_) | Self::Fail(_) if ended => Err(format!("{name} has ended already: {}", session.in_words())),
             Self::Send(_) if ended => Err(format!("{name} has ended: there is nobody to type to")),
             _ => Ok(()),
@@ -104,7 +116,7 @@ impl Deed {
     /// What takes it back.
     pub fn undo(&self, before: &Session) -> Option<Self> {
         match self {
-            Self::Pause => Some(Self::Resume),
+            Self::Pause | Self::Hibernate => Some(Self::Resume),
             Self::Resume if before.status == Status::Paused => Some(Self::Pause),
             Self::Rename(_) => Some(Self::Rename(before.name.clone())),
             _ => None,
@@ -124,6 +136,7 @@ pub fn pause_or_resume(session: &Session) -> Result<Deed, String> {
         Status::Active => Ok(Deed::Pause),
         Status::Paused => Ok(Deed::Resume),
         Status::Timeout if more_iterations(session).is_some() => Ok(Deed::Resume),
+        Status::Failed if session.restorable => Ok(Deed::Restore),
         _ => Err(format!("{} is {}: it can neither be paused nor resumed", visible(&session.name), session.in_words())),
     }
 }
@@ -191,8 +204,8 @@ mod tests {
         let mut used_up = session("t", Status::Timeout);
         used_up.status_reason = Some(ITERATIONS.into());
         assert_eq!(pause_or_resume(&used_up), Ok(Deed::Resume));
-        assert!(matches!(Deed::Resume.request(&used_up), Request::Resume { max_iterations: Some(100), .. }));
-        assert!(matches!(Deed::Resume.request(&paused), Request::Resume { max_iterations: None, .. }));
+        assert!(matches!(Deed::Resume.request(&used_up), Request::Resume(Resume { max_iterations: Some(100), .. })));
+        assert!(matches!(Deed::Resume.request(&paused), Request::Resume(Resume { max_iterations: None, .. })));
     }
 
     #[test]

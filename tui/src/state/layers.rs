@@ -161,6 +161,12 @@ fn of_runtime(runtime: &Runtime, lines: &mut Lines<'_>) {
             let holder = runtime.holder_pid.map(|pid| format!(", holder {pid}")).unwrap_or_default();
             lines.field("runtime", format!("running, pid {pid}{holder}"));
         }
+        RuntimeState::Frozen { pid, since } => {
+            lines.field("runtime", format!("paused {}: everything of it stands still, pid {pid}", lines.moment(*since)));
+        }
+        RuntimeState::Hibernated { since } => {
+            lines.field("runtime", format!("hibernated {}: started again when it is needed", lines.moment(*since)));
+        }
         RuntimeState::Exited { status, at } => lines.field("runtime", format!("ended {} with {status}", lines.moment(*at))),
         RuntimeState::Lost { reason, at } => lines.bad("runtime", &format!("{} ({})", reason.sentence(), lines.moment(*at))),
         RuntimeState::Refused { error, .. } => lines.bad("runtime", error),

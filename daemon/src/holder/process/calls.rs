@@ -65,6 +65,13 @@ impl Holder {
         }
     }
 
+    /// Without the time it stood still.
+    pub(super) fn call_ran_ms(&self) -> u64 {
+        let Some(call) = self.driver.as_ref().and_then(|driver| driver.call.as_ref()) else { return 0 };
+        let until = self.freeze.since().unwrap_or_else(Instant::now);
+        until.saturating_duration_since(call.since).as_millis() as u64
+    }
+
     pub(super) fn hear_driver(&mut self) {
         if let Some(driver) = &mut self.driver {
             driver.receive();
