@@ -18,7 +18,7 @@ fn shell(root: &Root, name: &str) {
     let mut args = vec!["new", "-d", "--json", "-n", name, "-e", "ASKED=yes", "--size", "90x20", "--"];
     args.extend_from_slice(BASH);
     root.json(&args);
-    root.wait_screen(name, "$ ");
+    root.wait_screen(name, "$");
 }
 
 #[test]
@@ -172,7 +172,7 @@ fn sessions_hibernate_by_themselves_when_they_are_idle() {
     root.start_script("works", "printf '\\033]7501;state=working\\007'; exec cat");
     shell(&root, "watched");
     let term = Term::open(&root, 90, 20, &["attach", "watched"]);
-    term.wait_for_text("$ ");
+    term.wait_for_text("$");
     root.start("idle", &["cat"]);
     wait_until("the idle one to be hibernated", || root.status("idle").0 == "paused");
     let (_, reason) = root.status("idle");

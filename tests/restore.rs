@@ -37,7 +37,7 @@ fn start_three(root: &Root) {
     ];
     args.extend_from_slice(BASH);
     root.json(&args);
-    root.wait_screen("shell", "$ ");
+    root.wait_screen("shell", "$");
     root.run(&["send", "shell", "--enter", "cd deep; echo said-before"]).ok();
     root.wait_screen("shell", "said-before\n");
     root.run(&["context", "shell", "--set", r#"{"next":"the test"}"#]).ok();
@@ -72,7 +72,7 @@ fn is_back(root: &Root, lost: &str) {
     assert_eq!(told["data"]["from"], lost);
     let before = root.json(&["show", lost, "--json"]);
     assert_eq!(before["session"]["status_reason"], "lost", "its record stays");
-    assert!(root.run(&["export", lost, "--format", "text", "-o", "-"]).ok().contains("said-before"), "and its recording");
+    assert!(root.run(&["export", lost, "--format", "text"]).ok().contains("said-before"), "and its recording");
 }
 
 #[test]
@@ -138,8 +138,10 @@ fn promise_10_restoring_survives_the_daemon() {
     }
     for name in &names {
         root.wait_status(name, "active");
-        let id = root.runtime(name)["state"]["pid"].as_u64();
-        assert!(id.is_some_and(|pid| process::is_alive(u32::try_from(pid).expect("a pid"))), "{name} runs");
+        wait_until(&format!("{name} to run"), || {
+            let pid = root.runtime(name)["state"]["pid"].as_u64();
+            pid.is_some_and(|pid| process::is_alive(u32::try_from(pid).expect("a pid")))
+        });
     }
     assert_eq!(root.holders().len(), names.len(), "each of them once");
 }

@@ -65,6 +65,8 @@ pub async fn run(context: Context) {
     let mut news = context.store.announcements();
     let mut is_short = false;
     loop {
+        // a program is announced before it runs: whoever comes or goes is looked at then, too
+        let changed = context.registry.changed();
         let (chosen, next) = choose(&candidates(&context).await, config, context.clock.now(), is_short);
         is_short = false;
         for (session, because) in chosen {
@@ -82,10 +84,11 @@ pub async fn run(context: Context) {
                 None => std::future::pending().await,
             }
         };
-        tokio::pin!(due);
+        tokio::pin!(due, changed);
         loop {
             tokio::select! {
                 () = &mut due => break,
+                () = &mut changed => break,
                 () = pressure.notified() => {
                     is_short = true;
                     break;
@@ -166,7 +169,8 @@ fn watch_pressure(config: &PauseConfig, pressure: Arc<Notify>) -> std::io::Resul
     use std::io::Write;
     let mut file = std::fs::File::options().read(true).write(true).open(&config.pressure_file)?;
     let stall = WINDOW_MICROS * u64::from(config.memory_pressure.min(99)) / 100;
-    write!(file, "some {stall} {WINDOW_MICROS}\0")?;
+    // in one piece: the kernel takes each for a whole wish
+    file.write_all(format!("some {stall} {WINDOW_MICROS}\0").as_bytes())?;
     std::thread::Builder::new().name("pressure".into()).spawn(move || {
         loop {
             let mut fds = [PollFd::from_borrowed_fd(file.as_fd(), PollFlags::PRI)];

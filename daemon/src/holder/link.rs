@@ -218,10 +218,7 @@ impl Link {
 
     /// Input for when it goes on; that it is kept is news.
     pub async fn queue(&mut self, bytes: Vec<u8>) -> Result<(), LinkError> {
-        for part in bytes.chunks(shared::frame::MAX_PAYLOAD) {
-            self.order(&Order::Queue(part.to_vec())).await?;
-        }
-        Ok(())
+        self.order(&Order::Queue(bytes)).await
     }
 
     pub async fn terminate(&mut self, grace_ms: u32) -> Result<(), LinkError> {

@@ -23,9 +23,28 @@ pub(super) struct Freezing {
     queueing: std::collections::VecDeque<oneshot::Sender<Result<(), Failure>>>,
 }
 
-/// A key that lets a paused program go on.
+/// As the holder has it.
+const MAX_QUEUED: usize = 1 << 20;
+
+/// Keys with one that lets a paused program go on.
 fn is_go_on(bytes: &[u8]) -> bool {
-    matches!(bytes, b"r" | b"R" | b"\r" | b"\n" | b" ")
+    let mut rest = bytes;
+    while let Some((first, after)) = rest.split_first() {
+        rest = match first {
+            b'r' | b'R' | b'\r' | b'\n' => return true,
+            // what a terminal says by itself (reports, focus, the mouse) and keys without a letter
+            b'\x1b' => match after.split_first() {
+                Some((b'[' | b'O', sequence)) => {
+                    let end = sequence.iter().position(|byte| (0x40..=0x7e).contains(byte)).map_or(sequence.len(), |place| place + 1);
+                    &sequence[end..]
+                }
+                Some((b']' | b'P' | b'_', _)) => &[],
+                _ => after,
+            },
+            _ => after,
+        };
+    }
+    false
 }
 
 impl Runtime {
@@ -136,6 +155,10 @@ impl Runtime {
             let _ = taken.send(Err(Failure::new(Code::Status, why)));
             return;
         }
+        if bytes.len() > MAX_QUEUED {
+            let _ = taken.send(Err(self.too_much()));
+            return;
+        }
         if self.link.queue(bytes).await.is_ok() {
             self.freezing.queueing.push_back(taken);
         }
@@ -143,8 +166,14 @@ impl Runtime {
 
     pub(super) fn heard_queued(&mut self, is_taken: bool) {
         let Some(waiter) = self.freezing.queueing.pop_front() else { return };
-        let full = || Failure::new(Code::Status, format!("1 MiB of input waits for session {} already: resume it first", self.name));
-        let _ = waiter.send(if is_taken { Ok(()) } else { Err(full()) });
+        let _ = waiter.send(if is_taken { Ok(()) } else { Err(self.too_much()) });
+    }
+
+    fn too_much(&self) -> Failure {
+        Failure::new(
+            Code::Status,
+            format!("at most 1 MiB of input is kept for session {}, and none of this was: resume it first", self.name),
+        )
     }
 
     fn let_it_go_on(&mut self) {
@@ -175,4 +204,18 @@ impl Runtime {
 pub enum Keep {
     No,
     UntilItGoesOn,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_go_on;
+
+    #[test]
+    fn which_keys_let_it_go_on() {
+        let yes: [&[u8]; 4] = [b"r", b"\r", b"x\x1b[A\r", b"\x1b[Ir"];
+        let no: [&[u8]; 7] = [b"x", b"", b"\x1b[1;1R", b"\x1b[I", b"\x1bOR", b"\x1b]11;rgb:0/0/0\x07", b"\x1b[<0;3;4M"];
+        for (bytes, goes_on) in yes.map(|bytes| (bytes, true)).into_iter().chain(no.map(|bytes| (bytes, false))) {
+            assert_eq!(is_go_on(bytes), goes_on, "{bytes:?}");
+        }
+    }
 }

@@ -63,7 +63,9 @@ pub async fn send(paths: &Paths, args: SendArgs) -> Result<(), Failure> {
     }
     let mut client = connect::connect(paths).await?;
     // large texts go in parts, each acknowledged: a program that reads slowly is waited for, not overrun
-    for part in bytes.chunks(PART) {
+    // … but what is kept for later is kept whole or not at all
+    let part = if args.queue_input { bytes.len() } else { PART };
+    for part in bytes.chunks(part) {
         let bytes = base64::engine::general_purpose::STANDARD.encode(part);
         client.call::<()>(Request::Send { name: args.name.clone(), bytes, queue_input: args.queue_input }).await?;
     }
