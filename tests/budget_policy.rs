@@ -62,7 +62,7 @@ fn a_used_up_budget_ends_the_session_for_review() {
     root.run(&["iterate", "fix"]).ok();
     let last = root.json(&["iterate", "fix", "--json"]);
     assert_eq!((last["status"].as_str(), last["status_reason"].as_str()), (Some("timeout"), Some("iterations")));
-    assert!(last["note"].as_str().is_some_and(|note| note.contains("left running")), "{last}");
+    assert!(last["note"].as_str().is_some_and(|note| note.contains("stands still")), "{last}");
     assert_eq!(root.kinds("fix"), ["start", "iteration", "iteration", "timeout"]);
     assert_eq!(last_event(&root, "fix", "timeout")["data"], json!({"reason": "iterations", "iterations": 2, "max_iterations": 2}));
     assert!(process::is_alive(program));

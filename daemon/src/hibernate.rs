@@ -192,6 +192,9 @@ mod tests {
 
     const SECOND: i64 = 1_000_000;
 
+    /// What, candidates, rules, now, short of memory → chosen, look again.
+    type Row = (&'static str, Vec<Candidate>, PauseConfig, i64, bool, Vec<(usize, Because)>, Option<i64>);
+
     #[test]
     fn who_is_hibernated() {
         let ids: Vec<SessionId> = (0..4).map(|_| SessionId::new()).collect();
@@ -201,7 +204,6 @@ mod tests {
             max_live,
             ..PauseConfig::default()
         };
-        type Row = (&'static str, Vec<Candidate>, PauseConfig, i64, bool, Vec<(usize, Because)>, Option<i64>);
         let table: Vec<Row> = vec![
             ("no rule", vec![at(0, 0, true)], rules(None, 0), 9999, false, vec![], None),
             ("idle long enough", vec![at(0, 0, true), at(1, 50, true)], rules(Some(60), 0), 60, false, vec![(0, Because::Idle)], Some(110)),

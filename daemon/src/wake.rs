@@ -1,6 +1,7 @@
 //! A program that was hibernated or lost is started again where it was: same arguments, folder, variables and size, with its last
 //! screen above a line that says what happened.
 
+use std::fmt::Write;
 use std::path::Path;
 
 use shared::id::RuntimeId;
@@ -95,13 +96,9 @@ async fn preface(context: &Context, again: &Again) -> String {
     };
     let now = jiff::Zoned::now().strftime("%Y-%m-%d %H:%M").to_string();
     let command = text::visible(&text::shell_words(&again.launch.argv));
-    let mut line = format!("── {happened}; started again {now}: {command}");
-    if let Some(says) = &again.says {
-        line.push_str(&format!(" ({})", text::visible(says)));
-    }
-    line.push_str(" ──");
+    let says = again.says.as_ref().map(|says| format!(" ({})", text::visible(says))).unwrap_or_default();
     // dim, and nothing of it can be taken for the program's own
-    shown.push_str(&format!("\x1b[2m{line}\x1b[0m\r\n"));
+    let _ = write!(shown, "\x1b[2m── {happened}; started again {now}: {command}{says} ──\x1b[0m\r\n");
     shown
 }
 

@@ -45,7 +45,7 @@ pub async fn resume(context: &Context, asked: Resume, author: Author) -> Result<
     }
     let stored = Asked::Resume { max_iterations: asked.max_iterations, limits: context.config.groups.clone() };
     if session.is_hibernated() {
-        return wake(context, session, stored, asked.environment, author).await;
+        return Box::pin(wake(context, session, stored, asked.environment, author)).await;
     }
     let resumed = context.store.change_status(session.id, stored, author).await?;
     let problems = settle(context, resumed.id).await;
@@ -130,10 +130,10 @@ async fn hibernate(context: &Context, session: Session, asked: Pause, author: Au
     if session.is_hibernated() {
         return Err(cannot(format!("session {name} is hibernated already")));
     }
-    if !asked.force {
-        if let Some(what) = works(context, &session) {
-            return Err(cannot(format!("session {name} {what}; wait for it, or --force ends it all the same")));
-        }
+    if !asked.force
+        && let Some(what) = works(context, &session)
+    {
+        return Err(cannot(format!("session {name} {what}; wait for it, or --force ends it all the same")));
     }
     let runtimes = context.store.hibernate(session.id, asked.reason, author).await?;
     end_runtimes(context, runtimes, author).await?;
@@ -195,7 +195,7 @@ pub async fn wake_if_hibernated(
         return Ok(false);
     }
     let asked = Resume { name: session.id.to_string(), environment, ..Resume::default() };
-    match resume(context, asked, author).await {
+    match Box::pin(resume(context, asked, author)).await {
         Ok(_) => Ok(true),
         // somebody else did at the same moment
         Err(failure) if failure.code == Code::Status && context.store.session(session.id).await?.status == Status::Active => Ok(true),

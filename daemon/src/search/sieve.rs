@@ -86,7 +86,7 @@ impl Sieve {
             let Some(before) = (at - back).checked_sub(1) else { return true };
             if !self.is_same(raw[before], *wanted) {
                 // not the byte before it: unless that is the end of a sequence
-                return self.is_odd(raw[before]) || may_end_sequence(raw, before);
+                return self.is_odd(raw[before]) || ends_c1(raw, before) || may_end_sequence(raw, before);
             }
         }
         true
@@ -97,6 +97,11 @@ impl Sieve {
 #[expect(clippy::needless_bitwise_bool, reason = "branches would keep loops over it from becoming vector code")]
 fn is_control(byte: u8) -> bool {
     (byte < 0x20) & (byte != b'\t') & (byte != b'\n') & (byte != b'\r') | (byte == 0x7f) | (byte == 0xc2)
+}
+
+/// The second byte of a C1 control as UTF-8 writes it: the first is known as one, the second is not by itself.
+fn ends_c1(raw: &[u8], at: usize) -> bool {
+    (0x80..=0x9f).contains(&raw[at]) && at > 0 && raw[at - 1] == 0xc2
 }
 
 fn has_control(bytes: &[u8]) -> bool {
@@ -215,6 +220,7 @@ mod tests {
         };
         assert_eq!(places(b"\na noodle, a needless word, nee dle, handle\n"), 1);
         assert_eq!(places(b"\nnee\x1b[31mdle nee\x1b[1mdoodle \n"), 1);
+        assert_eq!(places("\nnee\u{85}dle \u{85}nXedle\n".as_bytes()), 1, "a control of two bytes before the anchor");
         assert!(places(b"\x1b[31mneXX\x08\x08edle \x1b[0m") > 0, "characters were taken back");
         assert!(Sieve::exact(b"   ").is_none());
     }

@@ -118,26 +118,24 @@ impl StoreHandle {
     /// The program of a session that was hibernated, as it would be started again.
     pub async fn asleep(&self, session: SessionId) -> Result<Option<Asleep>> {
         self.read(move |connection| {
-            let row: Option<(String, String, String, String, String, u16, u16, String)> = connection
-                .prepare_cached(
-                    "SELECT runtimes.id, state, launch, terminals.cwd, env_delta, cols, rows, workspace FROM runtimes
-                     JOIN terminals ON terminals.id = terminal_id JOIN threads ON threads.id = terminals.thread_id
-                     WHERE session_id = ?1 AND kind = 'terminal' ORDER BY runtimes.created_at DESC LIMIT 1",
-                )?
-                .query_row([session.to_string()], |row| {
-                    Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?, row.get(4)?, row.get(5)?, row.get(6)?, row.get(7)?))
-                })
-                .optional()?;
-            let Some((id, state, launch, cwd, env_delta, cols, rows, workspace)) = row else { return Ok(None) };
-            if !matches!(parse::<RuntimeState>("runtime state", &state)?, RuntimeState::Hibernated { .. } | RuntimeState::Lost { .. }) {
+            let mut statement = connection.prepare_cached(
+                "SELECT runtimes.id, state, launch, terminals.cwd, env_delta, cols, rows, workspace FROM runtimes
+                 JOIN terminals ON terminals.id = terminal_id JOIN threads ON threads.id = terminals.thread_id
+                 WHERE session_id = ?1 AND kind = 'terminal' ORDER BY runtimes.created_at DESC LIMIT 1",
+            )?;
+            let mut rows = statement.query([session.to_string()])?;
+            let Some(row) = rows.next()? else { return Ok(None) };
+            let text = |column: usize| row.get::<_, String>(column);
+            let state: RuntimeState = parse("runtime state", &text(1)?)?;
+            if !matches!(state, RuntimeState::Hibernated { .. } | RuntimeState::Lost { .. }) {
                 return Ok(None);
             }
-            let launch: Launch = parse("launch", &launch)?;
+            let (id, launch, cwd): (String, Launch, String) = (text(0)?, parse("launch", &text(2)?)?, text(3)?);
             let folder_is_gone = !std::path::Path::new(&cwd).is_dir();
             let launch = Launch {
-                cwd: if folder_is_gone { workspace } else { cwd },
-                env_delta: parse("environment", &env_delta)?,
-                size: Size { cols, rows },
+                cwd: if folder_is_gone { text(7)? } else { cwd },
+                env_delta: parse("environment", &text(4)?)?,
+                size: Size { cols: row.get(5)?, rows: row.get(6)? },
                 ..launch
             };
             Ok(Some(Asleep { runtime: RuntimeId::parse(&id).ok_or_else(|| broken("runtime id", &id))?, launch, folder_is_gone }))

@@ -123,11 +123,11 @@ async fn each(paths: &Paths, which: Which, status: Status, request: impl Fn(Stri
     } else if sessions.is_empty() {
         print(&format!("no session of group {} is {status}\n", visible(&group)))?;
     } else {
-        let lines: String = done
+        let lines: Vec<String> = done
             .iter()
             .map(|changed| format!("{} is {}\n", visible(&changed.session.name), table::status_words(&changed.session)))
             .collect();
-        print(&lines)?;
+        print(&lines.concat())?;
     }
     failed.map_or(Ok(()), Err)
 }
@@ -140,14 +140,14 @@ async fn restore(paths: &Paths, names: Vec<String>, json: bool) -> Result<(), Fa
     } else if restored.is_empty() {
         print("nothing was lost: there is nothing to restore\n")?;
     } else {
-        let lines: String = restored
+        let lines: Vec<String> = restored
             .iter()
             .map(|one| match &one.error {
                 None => format!("{} was started again\n", visible(&one.name)),
                 Some(why) => format!("{} could not be restored: {}\n", visible(&one.name), visible(why)),
             })
             .collect();
-        print(&lines)?;
+        print(&lines.concat())?;
     }
     match restored.iter().filter(|one| one.error.is_some()).count() {
         0 => Ok(()),
