@@ -5,6 +5,7 @@ mod calls;
 mod clients;
 mod follow;
 mod handle;
+mod inside;
 mod line;
 mod listen;
 
@@ -33,6 +34,7 @@ use calls::Interpreter;
 pub use calls::{Calling, Revived};
 use clients::Client;
 pub use handle::{Facts, RuntimeHandle};
+use inside::Inside;
 use listen::Listening;
 
 /// What others may ask of a runtime.
@@ -63,6 +65,8 @@ enum Ask {
     },
     /// Somebody has looked: what it needs may be something else now.
     Seen,
+    /// An agent's hook was called in it: which agent it is, and what it says.
+    Hooked(String, Option<crate::attention::Hooked>),
     WaitText {
         pattern: regex::Regex,
         found: oneshot::Sender<()>,
@@ -205,6 +209,10 @@ struct Runtime {
     scanner: Scanner,
     picture: Picture,
     listening: Listening,
+    inside: Inside,
+    notices: tokio::sync::broadcast::Receiver<crate::notify::Notice>,
+    /// Notices for terminals that are in the middle of a sequence.
+    owed: Vec<u8>,
     size: Size,
     /// What was asked for last; the recording tells when it is true.
     ordered_size: Size,
@@ -289,6 +297,9 @@ pub fn begin(context: Context, beginning: Beginning) -> RuntimeHandle {
             picture
         },
         listening: Listening::default(),
+        inside: Inside::default(),
+        notices: context.notify.subscribe(),
+        owed: Vec::new(),
         size: greeting.size,
         ordered_size: greeting.size,
         clients: Vec::new(),

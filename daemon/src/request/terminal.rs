@@ -242,6 +242,7 @@ pub async fn send(context: &Context, name: String, bytes: &str, author: Author) 
         ));
     }
     let (session, handle) = find_live(context, name, "send").await?;
+    handle.facts.set_sender(author);
     match tokio::time::timeout(SEND_PATIENCE, handle.input(Typist::Api, bytes)).await {
         Ok(outcome) => outcome,
         Err(_) => Err(Failure::new(

@@ -10,6 +10,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("../../migrations/0002_records.sql"),
     include_str!("../../migrations/0003_execs.sql"),
     include_str!("../../migrations/0004_attention.sql"),
+    include_str!("../../migrations/0005_agents.sql"),
 ];
 
 pub(super) fn known_version() -> i64 {
