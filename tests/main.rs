@@ -3,6 +3,7 @@
 
 mod support;
 
+mod agents;
 mod attach;
 mod bad_input;
 mod budget_policy;

@@ -1,14 +1,20 @@
 //! Whether a session needs a person: pure rules over evidence. What is heard of a program is kept with its time; what it
 //! comes to is decided when somebody asks. Silence alone never becomes anything.
 
+mod explain;
 mod report;
 
+use std::time::Duration;
+
 use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
 use serde_json::json;
 use shared::attention::{Attention, Needs};
 use shared::screen::{Event, Located, NotificationSource};
 use shared::session::Status;
 use shared::text::{fit, visible};
+
+use crate::agent::HookState;
 
 use report::{Kind, Records, State};
 
@@ -18,8 +24,14 @@ const MAX_REPORTS: usize = 64;
 /// Columns of a reason.
 const MAX_WHY: usize = 200;
 
-/// What a program has said that bears on attention. The strongest counts: reports of its own, then notifications and bells,
-/// then progress, then marks of a shell.
+/// An agent that works draws something: when it has said so and then nothing for this long, that is not believed any more.
+const STALE: Duration = Duration::from_mins(10);
+
+/// Nothing tells that an agent was interrupted but its title: when that has said so for this long, it is believed.
+const TITLE_STANDS: Duration = Duration::from_secs(3);
+
+/// What a program has said that bears on attention. The strongest counts: reports of its own, then what its hooks say, then
+/// notifications and bells, then its title and progress, then marks of a shell and what can be seen of its terminal.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Evidence {
     reports: Records,
@@ -29,6 +41,60 @@ pub struct Evidence {
     shell: Option<(Timestamp, Shell)>,
     /// What was asked was answered then, and nothing has been said since.
     answered: Option<Timestamp>,
+    hook: Option<Hooked>,
+    /// What the title means, by the agent's rules.
+    title: Option<Sign>,
+    /// The same of what is on the screen.
+    screen: Option<Sign>,
+    /// The terminal takes a line and does not show it.
+    hidden_line: Option<Timestamp>,
+    foreground: Option<(Timestamp, Foreground)>,
+}
+
+/// The last that an agent's hooks said.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Hooked {
+    /// For people.
+    pub agent: String,
+    pub state: HookState,
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub text: Option<String>,
+    pub at: Timestamp,
+}
+
+/// A text that can be seen, and what it means.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Sign {
+    pub state: Attention,
+    pub text: String,
+    pub at: Timestamp,
+}
+
+/// What has the terminal, of a shell that does not tell of its commands.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Foreground {
+    Shell,
+    Program(String),
+}
+
+/// What can be seen of a terminal from outside.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Sample {
+    pub hides_line: bool,
+    pub foreground: Option<Foreground>,
+}
+
+/// When it is asked, and since when nothing was printed.
+#[derive(Clone, Copy, Debug)]
+pub struct Moment {
+    pub now: Timestamp,
+    pub quiet_since: Option<Timestamp>,
+}
+
+impl Moment {
+    fn is_long_ago(self, at: Timestamp, how_long: Duration) -> bool {
+        self.now.duration_since(at).unsigned_abs() >= how_long && self.now > at
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -148,6 +214,7 @@ impl Evidence {
             self.notification = Some((at, text.clone()));
         }
         self.answered = None;
+        self.hidden_line = None;
         bell.into_iter().chain(notification).collect()
     }
 
@@ -162,6 +229,8 @@ impl Evidence {
             // whatever ran is over
             self.reports.prompt();
             self.progress = None;
+            self.hook = self.hook.take().filter(|hook| hook.at > at);
+            self.hidden_line = None;
         }
         if self.shell.is_none_or(|(_, before)| before != shell) {
             self.shell = Some((at, shell));
@@ -175,23 +244,100 @@ impl Evidence {
         asked |= self.bell.take().is_some();
         asked |= matches!(self.progress, Some((_, Progress::Failed | Progress::Paused)));
         self.progress = self.progress.filter(|(_, progress)| matches!(progress, Progress::At(_)));
+        if self.hook.as_ref().is_some_and(Hooked::asks) {
+            self.hook = None;
+            asked = true;
+        }
+        asked |= self.hidden_line.take().is_some();
+        asked |= self.screen.take_if(|sign| sign.asks()).is_some();
         if asked {
             self.answered = Some(at);
         }
     }
 
+    /// What an agent's hooks say, which come in any order: the latest counts.
+    pub fn hooked(&mut self, hook: Hooked) {
+        if self.hook.as_ref().is_some_and(|before| before.at > hook.at) {
+            return;
+        }
+        self.answered = None;
+        self.hook = (hook.state != HookState::Ended).then_some(hook);
+    }
+
+    pub fn hook(&self) -> Option<&Hooked> {
+        self.hook.as_ref()
+    }
+
+    /// What the title means now, if anything.
+    pub fn titled(&mut self, sign: Option<Sign>) {
+        let stays = self.title.as_ref().map(|sign| sign.state) == sign.as_ref().map(|sign| sign.state);
+        if !stays {
+            self.title = sign;
+        }
+    }
+
+    /// What the screen means now, if anything.
+    pub fn on_screen(&mut self, sign: Option<Sign>) {
+        let stays = self.screen.as_ref().map(|sign| (sign.state, &sign.text)) == sign.as_ref().map(|sign| (sign.state, &sign.text));
+        if !stays {
+            self.screen = sign;
+        }
+    }
+
+    pub fn sampled(&mut self, sample: Sample, at: Timestamp) {
+        self.hidden_line = if sample.hides_line { self.hidden_line.or(Some(at)) } else { None };
+        if self.foreground.as_ref().map(|(_, before)| before) != sample.foreground.as_ref() {
+            self.foreground = sample.foreground.map(|foreground| (at, foreground));
+        }
+    }
+
     /// What it comes to; nothing if nothing has been said.
-    pub fn needs(&self, watched: Watched) -> Option<Needs> {
+    pub fn needs(&self, watched: Watched, moment: Moment) -> Option<Needs> {
         let calls = self.calls(watched);
         if let Some((since, report, app)) = self.reports.foremost() {
             // what is done or idle is overtaken by a call for somebody; what works or asks by itself is not
             let is_overtaken = |called: &Needs| called.since > since && matches!(report.state, State::Idle | State::Done);
             return Some(calls.filter(is_overtaken).unwrap_or_else(|| reported(since, report, app, watched)));
         }
+        if let Some(hook) = self.believed_hook(moment) {
+            let is_overtaken = |called: &Needs| called.since > hook.at && !hook.asks() && !hook.works();
+            return Some(calls.filter(is_overtaken).unwrap_or_else(|| hook.needs(watched)));
+        }
         calls
+            .or_else(|| self.title.as_ref().map(|sign| sign.needs("its title")))
             .or_else(|| self.progress.map(|(since, progress)| progressing(since, progress)))
-            .or_else(|| self.of_shell())
+            .or_else(|| self.at_prompt())
+            .or_else(|| self.hidden_line.map(|since| needs(Attention::WaitingAnswer, since, HIDDEN_LINE)))
+            .or_else(|| self.screen.as_ref().map(|sign| sign.needs("its screen")))
+            .or_else(|| self.in_command())
+            .or_else(|| self.in_front())
             .or_else(|| self.answered.map(|since| needs(Attention::Unknown, since, "nothing has been said since something was typed")))
+            .or_else(|| self.hook.as_ref().map(|hook| needs(Attention::Unknown, hook.at, &hook.was())))
+    }
+
+    /// What the hooks said last, unless something shows that it is over: interrupts, crashes and kills have no hook.
+    fn believed_hook(&self, moment: Moment) -> Option<&Hooked> {
+        let hook = self.hook.as_ref()?;
+        if !hook.works() {
+            return Some(hook);
+        }
+        let is_quiet = moment.quiet_since.is_none_or(|since| moment.is_long_ago(since, STALE));
+        let is_stale = is_quiet && moment.is_long_ago(hook.at, STALE);
+        let is_contradicted = self
+            .title
+            .as_ref()
+            .is_some_and(|sign| sign.state == Attention::Idle && sign.at > hook.at && moment.is_long_ago(sign.at, TITLE_STANDS));
+        let is_gone = matches!(&self.foreground, Some((at, Foreground::Shell)) if *at > hook.at);
+        (!is_stale && !is_contradicted && !is_gone).then_some(hook)
+    }
+
+    /// When what is thought may be something else, without anything being said.
+    pub fn changes_in(&self, moment: Moment) -> Option<Duration> {
+        let hook = self.hook.as_ref().filter(|hook| hook.works())?;
+        let left = |at: Timestamp, how_long: Duration| how_long.checked_sub(moment.now.duration_since(at).unsigned_abs());
+        let last = moment.quiet_since.map_or(hook.at, |quiet| quiet.max(hook.at));
+        let by_title = self.title.as_ref().filter(|sign| sign.state == Attention::Idle && sign.at > hook.at);
+        [left(last, STALE), by_title.and_then(|sign| left(sign.at, TITLE_STANDS))].into_iter().flatten().min()
     }
 
     /// Notifications and bells that nobody has seen. One text says more than one bell.
@@ -203,12 +349,69 @@ impl Evidence {
         Some(needs(Attention::WaitingAnswer, at, "the bell rang"))
     }
 
-    fn of_shell(&self) -> Option<Needs> {
+    fn at_prompt(&self) -> Option<Needs> {
         let (since, shell) = self.shell?;
-        Some(match shell {
-            Shell::Prompt => needs(Attention::Idle, since, "at a prompt"),
-            Shell::Command => needs(Attention::Working, since, "a command runs"),
+        (shell == Shell::Prompt).then(|| needs(Attention::Idle, since, "at a prompt"))
+    }
+
+    fn in_command(&self) -> Option<Needs> {
+        let (since, shell) = self.shell?;
+        (shell == Shell::Command).then(|| needs(Attention::Working, since, "a command runs"))
+    }
+
+    fn in_front(&self) -> Option<Needs> {
+        let (since, foreground) = self.foreground.as_ref()?;
+        Some(match foreground {
+            Foreground::Shell => needs(Attention::Idle, *since, "its shell waits"),
+            Foreground::Program(name) => needs(Attention::Working, *since, &format!("{name} runs")),
         })
+    }
+}
+
+const HIDDEN_LINE: &str = "it takes a line that is not shown: a password, perhaps";
+
+impl Hooked {
+    fn asks(&self) -> bool {
+        matches!(self.state, HookState::State(Attention::WaitingApproval | Attention::WaitingAnswer | Attention::Stuck))
+    }
+
+    fn works(&self) -> bool {
+        self.state == HookState::State(Attention::Working)
+    }
+
+    fn needs(&self, watched: Watched) -> Needs {
+        let agent = &self.agent;
+        let (state, plain) = match self.state {
+            HookState::State(state) => {
+                let plain = match state {
+                    Attention::WaitingApproval => format!("{agent} asks for permission"),
+                    Attention::WaitingAnswer => format!("{agent} waits for somebody"),
+                    Attention::Stuck => format!("{agent} says that something went wrong"),
+                    Attention::Working => format!("{agent} works"),
+                    _ => format!("{agent} waits for a task"),
+                };
+                (state, plain)
+            }
+            HookState::Done if watched.has_seen(self.at) => (Attention::Idle, format!("{agent} is done")),
+            HookState::Done => (Attention::DoneUnseen, format!("{agent} is done")),
+            HookState::Ended => (Attention::Unknown, format!("{agent} has ended")),
+        };
+        needs(state, self.at, self.text.as_deref().unwrap_or(&plain))
+    }
+
+    /// Of what is not believed any more.
+    fn was(&self) -> String {
+        format!("{} said that it works, and nothing since", self.agent)
+    }
+}
+
+impl Sign {
+    fn asks(&self) -> bool {
+        matches!(self.state, Attention::WaitingApproval | Attention::WaitingAnswer)
+    }
+
+    fn needs(&self, which: &str) -> Needs {
+        needs(self.state, self.at, &format!("{which} says: {}", self.text))
     }
 }
 
@@ -319,6 +522,10 @@ mod tests {
         Timestamp::from_second(second).expect("a time")
     }
 
+    fn soon() -> Moment {
+        Moment { now: at(20), quiet_since: Some(at(20)) }
+    }
+
     fn located(event: Event) -> Located {
         Located { start: 0, end: 0, event }
     }
@@ -409,10 +616,187 @@ mod tests {
             (vec![Type], never, None),
         ] {
             let count = steps.len();
-            let found = after(steps).needs(watched).map(|needs| (needs.state, needs.since.as_second(), needs.why));
+            let found = after(steps).needs(watched, soon()).map(|needs| (needs.state, needs.since.as_second(), needs.why));
             let expected = expected.map(|(state, since, why): (Attention, i64, &str)| (state, since, why.to_owned()));
             assert_eq!(found, expected, "{count} steps, {watched:?}");
         }
+    }
+
+    fn hook(state: HookState, second: i64) -> Hooked {
+        Hooked { agent: "Codex".into(), state, text: None, at: at(second) }
+    }
+
+    fn sign(state: Attention, second: i64) -> Sign {
+        Sign { state, text: "◇ Ready".into(), at: at(second) }
+    }
+
+    #[test]
+    fn hooks_are_believed_until_something_stronger_or_later_says_otherwise() {
+        use Attention::{DoneUnseen, Idle, Unknown, WaitingAnswer, WaitingApproval, Working};
+        type Case = (&'static str, fn(&mut Evidence), Moment, Option<(Attention, i64)>);
+        let never = Watched::Since(None);
+        let later = |second| Moment { now: at(second), quiet_since: Some(at(5)) };
+        let cases: Vec<Case> = vec![
+            ("works", |e| e.hooked(hook(HookState::State(Working), 5)), later(10), Some((Working, 5))),
+            ("done", |e| e.hooked(hook(HookState::Done, 5)), later(10), Some((DoneUnseen, 5))),
+            ("asks", |e| e.hooked(hook(HookState::State(WaitingApproval), 5)), later(100_000), Some((WaitingApproval, 5))),
+            ("stale", |e| e.hooked(hook(HookState::State(Working), 5)), later(5 + 600), Some((Unknown, 5))),
+            (
+                "not stale while it prints",
+                |e| e.hooked(hook(HookState::State(Working), 5)),
+                Moment { now: at(900), quiet_since: Some(at(899)) },
+                Some((Working, 5)),
+            ),
+            (
+                "ended",
+                |e| {
+                    e.hooked(hook(HookState::State(Working), 5));
+                    e.hooked(hook(HookState::Ended, 6))
+                },
+                later(10),
+                None,
+            ),
+            (
+                "late",
+                |e| {
+                    e.hooked(hook(HookState::Done, 6));
+                    e.hooked(hook(HookState::State(Working), 5))
+                },
+                later(10),
+                Some((DoneUnseen, 6)),
+            ),
+            (
+                "answered",
+                |e| {
+                    e.hooked(hook(HookState::State(WaitingApproval), 5));
+                    e.typed(at(6))
+                },
+                later(10),
+                Some((Unknown, 6)),
+            ),
+            (
+                "typing does not end work",
+                |e| {
+                    e.hooked(hook(HookState::State(Working), 5));
+                    e.typed(at(6))
+                },
+                later(10),
+                Some((Working, 5)),
+            ),
+            (
+                "reports are stronger",
+                |e| {
+                    e.hooked(hook(HookState::State(Working), 5));
+                    e.hear(&[located(status("state=idle"))], at(4));
+                },
+                later(10),
+                Some((Idle, 4)),
+            ),
+            (
+                "a prompt ends it",
+                |e| {
+                    e.hooked(hook(HookState::State(Working), 5));
+                    e.hear(&[located(prompt('A'))], at(6));
+                },
+                later(10),
+                Some((Idle, 6)),
+            ),
+            (
+                "the title shows an interrupt",
+                |e| {
+                    e.hooked(hook(HookState::State(Working), 5));
+                    e.titled(Some(sign(Idle, 6)))
+                },
+                later(9),
+                Some((Idle, 6)),
+            ),
+            (
+                "but not at once",
+                |e| {
+                    e.hooked(hook(HookState::State(Working), 5));
+                    e.titled(Some(sign(Idle, 6)))
+                },
+                later(8),
+                Some((Working, 5)),
+            ),
+            (
+                "its shell is in front",
+                |e| {
+                    e.hooked(hook(HookState::State(Working), 5));
+                    e.sampled(Sample { hides_line: false, foreground: Some(Foreground::Shell) }, at(7))
+                },
+                later(10),
+                Some((Idle, 7)),
+            ),
+            (
+                "a notification after it was done",
+                |e| {
+                    e.hooked(hook(HookState::Done, 5));
+                    e.hear(&[located(notification("hello?"))], at(6));
+                },
+                later(10),
+                Some((WaitingAnswer, 6)),
+            ),
+        ];
+        for (what, steps, moment, expected) in cases {
+            let mut evidence = Evidence::default();
+            steps(&mut evidence);
+            let found = evidence.needs(never, moment).map(|needs| (needs.state, needs.since.as_second()));
+            assert_eq!(found, expected, "{what}");
+        }
+    }
+
+    #[test]
+    fn what_can_be_seen_counts_least() {
+        use Attention::{Idle, WaitingAnswer, WaitingApproval, Working};
+        type Case = (&'static str, fn(&mut Evidence), Option<Attention>);
+        let asks = || Some(Sign { state: WaitingApproval, text: "allow command?".into(), at: at(3) });
+        let hides = || Sample { hides_line: true, foreground: None };
+        let cases: Vec<Case> = vec![
+            ("a title", |e| e.titled(Some(sign(Working, 1))), Some(Working)),
+            (
+                "no title any more",
+                |e| {
+                    e.titled(Some(sign(Working, 1)));
+                    e.titled(None)
+                },
+                None,
+            ),
+            ("a password", |e| e.sampled(Sample { hides_line: true, foreground: None }, at(2)), Some(WaitingAnswer)),
+            (
+                "a password of a command",
+                |e| {
+                    e.hear(&[located(prompt('C'))], at(1));
+                    e.sampled(Sample { hides_line: true, foreground: None }, at(2))
+                },
+                Some(WaitingAnswer),
+            ),
+            (
+                "a password that was typed",
+                |e| {
+                    e.sampled(Sample { hides_line: true, foreground: None }, at(2));
+                    e.typed(at(3))
+                },
+                Some(Attention::Unknown),
+            ),
+            (
+                "a program in front",
+                |e| e.sampled(Sample { hides_line: false, foreground: Some(Foreground::Program("make".into())) }, at(2)),
+                Some(Working),
+            ),
+            ("a shell in front", |e| e.sampled(Sample { hides_line: false, foreground: Some(Foreground::Shell) }, at(2)), Some(Idle)),
+        ];
+        for (what, steps, expected) in cases {
+            let mut evidence = Evidence::default();
+            steps(&mut evidence);
+            assert_eq!(evidence.needs(Watched::Since(None), soon()).map(|needs| needs.state), expected, "{what}");
+        }
+        let mut evidence = Evidence::default();
+        evidence.on_screen(asks());
+        assert_eq!(evidence.needs(Watched::Now, soon()).map(|needs| needs.why), Some("its screen says: allow command?".into()));
+        evidence.sampled(hides(), at(4));
+        evidence.hear(&[located(prompt('A'))], at(5));
+        assert_eq!(evidence.needs(Watched::Now, soon()).map(|needs| needs.state), Some(Idle), "a prompt is stronger than what is seen");
     }
 
     #[test]
@@ -424,7 +808,7 @@ mod tests {
         flood.push(located(status("state=idle")));
         let source = NotificationSource::Osc9;
         assert_eq!(evidence.hear(&flood, at(1)), [Call::Bell, Call::Notification { source, text: "n999".into() }]);
-        assert_eq!(evidence.needs(Watched::Since(None)).map(|needs| needs.state), Some(Attention::Idle));
+        assert_eq!(evidence.needs(Watched::Since(None), soon()).map(|needs| needs.state), Some(Attention::Idle));
     }
 
     #[test]

@@ -8,9 +8,11 @@ use shared::id::LeaseId;
 use shared::paths::Paths;
 use tokio::sync::watch;
 
+use crate::agent::Agents;
 use crate::clock::Clock;
 use crate::exec::Execs;
 use crate::log::Log;
+use crate::notify::Notify;
 use crate::queue::Queue;
 use crate::registry::Registry;
 use crate::search::Turns;
@@ -25,6 +27,8 @@ pub struct World {
     pub config: Config,
     pub store: StoreHandle,
     pub registry: Registry,
+    pub agents: Agents,
+    pub notify: Notify,
     pub execs: Execs,
     pub queue: Queue,
     pub upkeep: Upkeep,

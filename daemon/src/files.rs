@@ -36,6 +36,21 @@ pub fn write_private(path: &Path, bytes: &[u8]) -> io::Result<()> {
     std::fs::File::options().write(true).create(true).truncate(true).mode(0o600).open(path)?.write_all(bytes)
 }
 
+/// Files with this ending that a folder has, by their names, in order; what cannot be read is not there.
+pub fn read_folder(folder: &Path, ending: &str) -> Vec<(String, String)> {
+    let Ok(entries) = std::fs::read_dir(folder) else { return Vec::new() };
+    let mut paths: Vec<_> = entries.filter_map(|entry| Some(entry.ok()?.path())).collect();
+    paths.retain(|path| path.extension().is_some_and(|found| found == ending));
+    paths.sort();
+    // nobody writes so much by hand
+    let is_small = |path: &Path| std::fs::metadata(path).is_ok_and(|file| file.is_file() && file.len() <= 1 << 20);
+    let read = |path: &std::path::PathBuf| {
+        let name = path.file_name()?.to_string_lossy().into_owned();
+        is_small(path).then(|| std::fs::read(path).ok())?.map(|bytes| (name, String::from_utf8_lossy(&bytes).into_owned()))
+    };
+    paths.iter().filter_map(read).collect()
+}
+
 /// Puts a script of ours where programs can read it. Its path has its contents' sum in it: one that is in use is never changed under
 /// whoever reads it.
 pub fn install(path: &Path, text: &str) -> io::Result<()> {

@@ -134,7 +134,7 @@ pub async fn start(context: &Context, ready: Ready) -> store::Result<Result<(), 
         let mut argv = launch.argv.clone();
         if interpreter.is_none()
             && context.config.shell.integration
-            && let Err(error) = shell::integrate(&mut argv, &mut env, &context.paths.drivers())
+            && let Err(error) = shell::integrate(&mut argv, &mut env, &context.paths.drivers(), shell::StateFiles::of(context, runtime))
         {
             // it runs all the same, and says nothing of its commands
             context.log.warn(&format!("session {name}: shell integration: {error}"));

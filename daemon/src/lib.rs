@@ -1,9 +1,11 @@
 //! The daemon: keeps the database and the screens, reaches holders, serves clients. And the holder, which outlives it.
 
+mod agent;
 mod attachment;
 mod attention;
 mod cleanup;
 mod clock;
+mod command;
 mod connection;
 mod context;
 mod exec;
@@ -15,6 +17,7 @@ mod language;
 mod launch;
 mod lifecycle;
 mod log;
+mod notify;
 mod picture;
 mod policy;
 mod poll;

@@ -64,6 +64,10 @@ impl Sink {
         Self(File::from(descriptor))
     }
 
+    pub fn descriptor(&self) -> std::os::fd::BorrowedFd<'_> {
+        std::os::fd::AsFd::as_fd(&self.0)
+    }
+
     /// Writes what fits now; 0 when there is no room.
     pub fn try_write(&self, bytes: &[u8]) -> io::Result<usize> {
         match (&self.0).write(bytes) {

@@ -22,7 +22,7 @@ use shared::screen::Size;
 use shared::stats::DiskUse;
 
 pub use append::Writer;
-pub use index::{FoundMark, Index, has_index, position_at, store_index};
+pub use index::{FoundMark, Index, as_typed, has_index, position_at, store_index, told_command};
 pub use keys::{append_keyframe, last_keyframe};
 pub use read::{ReadError, Reader, cut_torn_tail, tail};
 pub use retain::{Kept, Limits, folders, keep_to};

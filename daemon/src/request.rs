@@ -5,6 +5,7 @@ mod event;
 mod exec;
 mod find;
 mod forget;
+mod hook;
 mod import;
 mod life;
 mod live;
@@ -36,6 +37,7 @@ use crate::poll::Sink;
 use crate::runtime::{ClientId, Room, RuntimeHandle, Typist};
 use crate::{attention, cleanup, store};
 
+pub use hook::drain_hooks;
 pub use pause::{go_on, hibernate_by_itself, settle, works};
 pub use session::{check_folder, end_lingering, end_runtime};
 
@@ -229,6 +231,10 @@ pub async fn perform(context: &Context, caller: &Arc<Caller>, id: u64, request: 
         Request::Seen { name } => answer!(live::seen(context, name).await),
         Request::Calendar { filter, days } => answer!(stats::calendar(context, filter, days).await),
         Request::Attach(attach) => terminal::attach(context, caller, id, attach).await.map(|()| None),
+        Request::Hook(said) => answer!(hook::hook(context, said).await),
+        Request::Explain { name } => answer!(hook::explain(context, name).await),
+        Request::Agents => answer!(Ok(context.agents.known())),
+        Request::Commands { name, limit } => answer!(exec::commands(context, name, limit).await),
         Request::Detach { name } => answer!(terminal::detach(context, name).await),
         Request::Resize { size } => answer!(terminal::resize(caller, size).await),
         Request::TakeControl => answer!(terminal::take_control(caller).await),

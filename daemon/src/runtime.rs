@@ -6,6 +6,7 @@ mod clients;
 mod follow;
 mod freezing;
 mod handle;
+mod inside;
 mod line;
 mod listen;
 
@@ -36,6 +37,7 @@ use clients::Client;
 use freezing::Freezing;
 pub use freezing::Keep;
 pub use handle::{Facts, RuntimeHandle};
+use inside::Inside;
 use listen::Listening;
 
 /// What others may ask of a runtime.
@@ -67,6 +69,8 @@ enum Ask {
     },
     /// Somebody has looked: what it needs may be something else now.
     Seen,
+    /// An agent's hook was called in it: which agent it is, and what it says.
+    Hooked(String, Option<crate::attention::Hooked>),
     WaitText {
         pattern: regex::Regex,
         found: oneshot::Sender<()>,
@@ -213,6 +217,10 @@ struct Runtime {
     scanner: Scanner,
     picture: Picture,
     listening: Listening,
+    inside: Inside,
+    notices: tokio::sync::broadcast::Receiver<crate::notify::Notice>,
+    /// Notices for terminals that are in the middle of a sequence.
+    owed: Vec<u8>,
     size: Size,
     /// What was asked for last; the recording tells when it is true.
     ordered_size: Size,
@@ -307,6 +315,9 @@ pub fn begin(context: Context, beginning: Beginning) -> RuntimeHandle {
             picture
         },
         listening: Listening::default(),
+        inside: Inside::default(),
+        notices: context.notify.subscribe(),
+        owed: Vec::new(),
         size: greeting.size,
         ordered_size: greeting.size,
         clients: Vec::new(),

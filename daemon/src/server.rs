@@ -21,6 +21,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
+use crate::agent::Agents;
 use crate::context::{Context, Stop, World};
 use crate::log::Log;
 use crate::queue::Queue;
@@ -28,7 +29,7 @@ use crate::registry::Registry;
 use crate::store::{self, StoreHandle};
 use crate::upkeep::{self, Upkeep};
 use crate::webhook::{self, Post};
-use crate::{cleanup, connection, expiry, files, hibernate, queue, recover, restore};
+use crate::{cleanup, command, connection, expiry, files, hibernate, queue, recover, request, restore};
 
 /// Clients at once; beyond that a new one has to wait, and those that are there are fine.
 const MAX_CLIENTS: usize = 1000;
@@ -62,6 +63,7 @@ pub async fn run(paths: Paths, config: Config, warnings: Vec<String>, ready: imp
     let context = open_world(paths, config, log, warnings, open_files).await?;
     recover::recover(&context).await?;
     webhook::start(&context);
+    request::drain_hooks(&context).await;
     let listener = listen(&context.paths.socket())?;
     point_to_socket(&context.paths)?;
     context.log.note(&format!(
@@ -79,6 +81,7 @@ pub async fn run(paths: Paths, config: Config, warnings: Vec<String>, ready: imp
         tokio::spawn(cleanup::run(context.clone())),
         tokio::spawn(upkeep::run(context.clone())),
         tokio::spawn(count_activity(context.clone())),
+        tokio::spawn(command::catch_up_ended(context.clone())),
     ] {
         // they end with the daemon
         drop(work);
@@ -136,6 +139,11 @@ async fn open_world(
     for warning in &warnings {
         log.warn(warning);
     }
+    let (agents, wrong) = Agents::read(&files::read_folder(&paths.agents(), "toml"));
+    for text in wrong {
+        log.warn(&text);
+        warnings.push(text);
+    }
     let opened = store::open(&paths.database())?;
     if let Some(aside) = opened.set_aside {
         let text = format!(
@@ -154,6 +162,8 @@ async fn open_world(
         config,
         store,
         registry: Registry::default(),
+        agents,
+        notify: crate::notify::Notify::default(),
         execs: crate::exec::Execs::default(),
         queue: Queue::default(),
         upkeep: Upkeep::default(),

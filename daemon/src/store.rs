@@ -1,10 +1,12 @@
 //! The database: one thread, typed calls. The only place with SQL is this module and its files.
 //! A change and the events that tell of it are one transaction, announced after commit.
 
+mod agent;
 mod attention;
 mod calendar;
 mod cleanup;
 mod clock;
+mod command;
 mod event;
 mod exec;
 mod forget;
@@ -41,6 +43,7 @@ use crate::clock::Clock;
 
 pub use cleanup::{Candidate, Old};
 pub use clock::steady_clock;
+pub use command::Memory;
 pub use exec::{Adopted, AskedExec, Begun, Finished, Outcome, RUNTIME_MODE, StoredExec};
 pub use interpreter::{Absent, Remembered};
 pub use life::{Asked, EndAsked};

@@ -60,3 +60,38 @@ pub struct Needs {
     /// For a person, in one line: the question that was asked, or what was seen.
     pub why: String,
 }
+
+/// A piece of evidence: what it says by itself, how much that counts, and what would change it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Clue {
+    /// Which signal it is.
+    pub source: String,
+    /// From 100 down: the strongest counts.
+    pub weight: u8,
+    pub state: Attention,
+    pub at: Timestamp,
+    pub text: String,
+    pub changes: String,
+    /// Why it does not count, if so.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub ignored: Option<String>,
+    /// It is the one that decided.
+    pub decides: bool,
+}
+
+/// Why a session is thought to be in its state.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Explanation {
+    pub session: crate::id::SessionId,
+    pub name: String,
+    pub state: Attention,
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub since: Option<Timestamp>,
+    pub why: String,
+    /// The agent that is known to be in it.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub agent: Option<String>,
+    /// The strongest first.
+    pub evidence: Vec<Clue>,
+    pub would_change: Vec<String>,
+}

@@ -23,6 +23,8 @@ pub struct Config {
     pub pause: PauseConfig,
     /// What happens to sessions whose programs were lost with the machine.
     pub restore: Restore,
+    pub attention: AttentionConfig,
+    pub notify: NotifyConfig,
 }
 
 /// Freezing, hibernating, and starting again.
@@ -75,17 +77,67 @@ pub enum Restore {
     Never,
 }
 
+/// Whether sessions need a person.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct AttentionConfig {
+    /// Whether agents' screens are read too, by the rules of their manifests: a guess, where nothing better is said.
+    pub screen_rules: bool,
+}
+
+/// How people are told that a session waits for them.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct NotifyConfig {
+    /// A program and its arguments, started without a shell; `{title}`, `{body}`, `{name}` and `{state}` are filled in.
+    pub command: Vec<String>,
+    /// Whether terminals that show something else are told (OSC 9).
+    pub terminals: bool,
+    /// Whether an end that nobody saw is told too.
+    pub ends: bool,
+}
+
+impl Default for NotifyConfig {
+    fn default() -> Self {
+        Self { command: Vec::new(), terminals: true, ends: true }
+    }
+}
+
+impl NotifyConfig {
+    const MARKS: [&'static str; 4] = ["{title}", "{body}", "{name}", "{state}"];
+
+    fn check(&self) -> Result<(), String> {
+        let Some(program) = self.command.first() else { return Ok(()) };
+        if program.trim().is_empty() || program.contains('{') {
+            return Err("notify.command must begin with a program".into());
+        }
+        for word in &self.command {
+            let unknown = word.match_indices('{').find(|(at, _)| !Self::MARKS.iter().any(|mark| word[*at..].starts_with(mark)));
+            if unknown.is_some() {
+                return Err(format!(
+                    "notify.command: {word:?} may have {{title}}, {{body}}, {{name}} and {{state}} in it, no other braces"
+                ));
+            }
+        }
+        Ok(())
+    }
+}
+
 /// Shells that are typed into.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct ShellConfig {
     /// Whether bash, zsh and fish tell of their commands, by scripts of ours.
     pub integration: bool,
+    /// Whether what they export is kept, for the next time they are started.
+    pub environment: bool,
+    /// Whether variables with secret-looking names are kept too.
+    pub secrets: bool,
 }
 
 impl Default for ShellConfig {
     fn default() -> Self {
-        Self { integration: true }
+        Self { integration: true, environment: true, secrets: false }
     }
 }
 
@@ -339,6 +391,10 @@ impl Config {
             let line = text.lines().position(|line| line.trim_start().starts_with("rules")).map_or(1, |n| n + 1);
             return Err(ConfigError { line, reason: format!("recording.redact.rules: {reason}") });
         }
+        if let Err(reason) = config.notify.check() {
+            let line = text.lines().position(|line| line.trim_start().starts_with("command")).map_or(1, |n| n + 1);
+            return Err(ConfigError { line, reason });
+        }
         Ok(config)
     }
 }
@@ -390,5 +446,10 @@ mod tests {
         let error = Config::parse("[recording]\nmax_mib = 1\n").expect_err("too small");
         assert_eq!(error.line, 2);
         assert!(Config::parse("[keys]\nprefix = \"ctrl-c\"\n").is_err());
+        for command in ["[\"\"]", "[\"{title}\"]", "[\"say\", \"{what}\"]", "\"say\""] {
+            let error = Config::parse(&format!("[notify]\ncommand = {command}\n")).expect_err(command);
+            assert_eq!(error.line, 2, "{error}");
+        }
+        assert!(Config::parse("[notify]\ncommand = [\"say\", \"{title}: {body}\"]\n").is_ok());
     }
 }

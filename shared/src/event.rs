@@ -85,6 +85,7 @@ pub const RESERVED: &[(&str, &str)] = &[
     ("status", ""),
     ("bell", ""),
     ("notification", ""),
+    ("notified", ""),
     ("file_changed", ""),
     ("exec_started", ""),
     ("exec_finished", ""),

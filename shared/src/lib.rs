@@ -1,9 +1,11 @@
 //! The words every part of the product uses, their form on the wire, and the screen.
 //! No files, sockets, clock or async here: everything is a value or a pure function.
 
+pub mod agent;
 mod answer;
 pub mod asciicast;
 pub mod attention;
+pub mod command;
 pub mod config;
 pub mod event;
 pub mod exec;

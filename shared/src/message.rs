@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use serde_json::value::{RawValue, to_raw_value};
 
+use crate::agent::Hook;
 use crate::attention::Attention;
 use crate::config::Prefix;
 use crate::event::Event;
@@ -170,6 +171,19 @@ pub enum Request {
         language: Option<Language>,
         limit: Option<u32>,
     },
+    /// Commands that were typed into a session's shell, newest last.
+    Commands {
+        name: String,
+        limit: Option<u32>,
+    },
+    /// An agent's hook was called.
+    Hook(Hook),
+    /// Why a session is thought to be in its state; answered with an `Explanation`.
+    Explain {
+        name: String,
+    },
+    /// Agents that are known.
+    Agents,
     /// Fresh processes and clean state for the runtimes of a place, or for one language of it.
     ResetRuntime {
         #[serde(flatten)]

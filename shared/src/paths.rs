@@ -130,6 +130,25 @@ impl Paths {
         self.runtime.join(format!("{}.env", runtime.compact()))
     }
 
+    /// What a shell exports, as its script keeps it, and what that was at its first prompt.
+    pub fn shell_state(&self, runtime: RuntimeId) -> PathBuf {
+        self.runtime.join(format!("{}.now", runtime.compact()))
+    }
+
+    pub fn shell_start(&self, runtime: RuntimeId) -> PathBuf {
+        self.runtime.join(format!("{}.was", runtime.compact()))
+    }
+
+    /// What agents' hooks said while no daemon was there.
+    pub fn hooks(&self) -> PathBuf {
+        self.state.join("hooks")
+    }
+
+    /// Manifests of agents, of the user's own.
+    pub fn agents(&self) -> PathBuf {
+        self.config.join("agents")
+    }
+
     /// What a call reads from its standard input.
     pub fn stdin(&self, exec: ExecId) -> PathBuf {
         self.runtime.join(format!("{}.in", exec.compact()))

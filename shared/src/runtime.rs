@@ -161,6 +161,12 @@ pub struct Runtime {
     pub holder_pid: Option<u32>,
     pub created_at: Timestamp,
     pub recording: Recording,
+    /// The agent in it and its conversation, as far as known.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub agent: Option<crate::agent::Conversation>,
+    /// How that agent would be started again.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub resume: Option<crate::agent::Resume>,
 }
 
 /// What is kept of a runtime's output.

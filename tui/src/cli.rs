@@ -5,6 +5,7 @@ mod event;
 mod exec;
 mod filter;
 mod group;
+mod hook;
 pub(crate) mod keys;
 mod life;
 mod parse;
@@ -216,6 +217,21 @@ pub enum Command {
     Webhook {
         #[command(subcommand)]
         command: webhook::WebhookCommand,
+    },
+    /// Why a session is thought to work, wait or be idle: each piece of evidence, and what would change it
+    #[command(after_help = "Examples:\n  sessions-tui explain api\n  sessions-tui explain api --json")]
+    Explain {
+        /// The session: its name, its id, or the beginning of either
+        name: String,
+        /// As JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// What agents call to tell what they do, and setting that up
+    #[command(after_help = hook::HELP, arg_required_else_help = true)]
+    Hook {
+        #[command(subcommand)]
+        command: hook::HookCommand,
     },
     /// The door for agents: tools over the Model Context Protocol, on standard input and output
     #[command(after_help = crate::mcp::HELP)]
@@ -437,6 +453,8 @@ async fn perform(paths: &Paths, command: Command) -> Result<(), Failure> {
         Command::Webhook { command } => webhook::perform(paths, command).await,
         Command::Group { command } => group::perform(paths, command).await,
         Command::Events { name, since, follow, json } => event::events(paths, name, since, follow, json).await,
+        Command::Explain { name, json } => hook::explain(paths, name, json).await,
+        Command::Hook { command } => hook::perform(paths, command).await,
         Command::Mcp => crate::mcp::serve(paths).await,
         Command::Daemon { command } => daemon::perform(paths, command).await,
     }

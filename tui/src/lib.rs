@@ -8,6 +8,7 @@ mod connect;
 mod environment;
 mod event;
 mod export;
+mod hooks;
 mod input;
 mod keymap;
 mod mcp;

@@ -155,12 +155,20 @@ impl Records {
         self.0.clear();
     }
 
+    /// All that stand, each with the application's name.
+    pub fn all(&self) -> impl Iterator<Item = (Timestamp, &Report, Option<&str>)> {
+        self.0.iter().rev().map(|(at, report)| (*at, report, report.app.as_deref().or_else(|| self.inherited(report))))
+    }
+
+    fn inherited(&self, report: &Report) -> Option<&str> {
+        let is_above = |record: &Report| record.id.is_empty() || report.id.starts_with(&format!("{}/", record.id));
+        self.0.iter().filter(|(_, record)| is_above(record)).max_by_key(|(_, record)| record.id.len())?.1.app.as_deref()
+    }
+
     /// The one that speaks for all, since when, and the application's name.
     pub fn foremost(&self) -> Option<(Timestamp, &Report, Option<&str>)> {
         let (at, report) = self.0.iter().max_by_key(|(at, record)| (record.state, *at))?;
-        let is_above = |record: &Report| record.id.is_empty() || report.id.starts_with(&format!("{}/", record.id));
-        let inherited = || self.0.iter().filter(|(_, record)| is_above(record)).max_by_key(|(_, record)| record.id.len())?.1.app.as_deref();
-        Some((*at, report, report.app.as_deref().or_else(inherited)))
+        Some((*at, report, report.app.as_deref().or_else(|| self.inherited(report))))
     }
 }
 

@@ -168,6 +168,15 @@ impl Link {
         Ok(part.len())
     }
 
+    /// Whether the terminal takes lines without showing them, and which process group has it; nothing if it is not to be seen.
+    pub fn terminal_state(&self) -> Option<(bool, Option<u32>)> {
+        use rustix::termios::LocalModes;
+        let terminal = self.terminal.as_ref()?;
+        let modes = rustix::termios::tcgetattr(terminal.descriptor()).ok()?.local_modes;
+        let group = rustix::termios::tcgetpgrp(terminal.descriptor()).ok().map(|group| group.as_raw_nonzero().get() as u32);
+        Some((modes.contains(LocalModes::ICANON) && !modes.contains(LocalModes::ECHO), group))
+    }
+
     /// Returns when the program's terminal has room again; never if its holder tells of that by news.
     pub fn input_room(&self) -> impl Future<Output = ()> + use<> {
         let terminal = self.terminal.clone();

@@ -252,7 +252,7 @@ fn label(text: &str) -> String {
 }
 
 /// The command line as some shells tell it with the mark itself.
-fn told_command(rest: &str) -> Option<String> {
+pub fn told_command(rest: &str) -> Option<String> {
     rest.split(';').find_map(|part| {
         if let Some(url) = part.strip_prefix("cmdline_url=") {
             return Some(String::from_utf8_lossy(&shared::text::percent_decoded(url.as_bytes())).into_owned());
@@ -262,7 +262,7 @@ fn told_command(rest: &str) -> Option<String> {
 }
 
 /// What was to be seen behind the prompt when the command began: drawn on a small screen, as the shell drew it.
-fn as_typed(bytes: &[u8]) -> String {
+pub fn as_typed(bytes: &[u8]) -> String {
     if bytes.is_empty() {
         return String::new();
     }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use base64::Engine;
+use shared::command::Command;
 use shared::event::Author;
 use shared::exec::{
     DEFAULT_HISTORY, ExecCall, ExecResult, HistoryEntry, Language, MASK, MAX_OUTPUT, OutputPage, PerStream, Place, ResetDone, State,
@@ -220,6 +221,12 @@ pub async fn history(
         Some(session) => Ok(context.store.history(session, language, limit.unwrap_or(DEFAULT_HISTORY).min(MAX_HISTORY)).await?),
         None => Ok(Vec::new()),
     }
+}
+
+/// What was typed into the shell of a session's terminal, newest last.
+pub async fn commands(context: &Context, name: String, limit: Option<u32>) -> Result<Vec<Command>, Failure> {
+    let session = context.store.find(name).await?.session;
+    Ok(context.store.commands_of(session, limit.unwrap_or(DEFAULT_HISTORY).min(MAX_HISTORY)).await?)
 }
 
 /// Ends the interpreters, then forgets what their terminals remember: in this order, so that whatever they still do is forgotten too.

@@ -14,6 +14,7 @@ use shared::session::{Session, Status};
 
 use super::record::data;
 use super::{find, with_handles, with_live};
+use crate::agent::Known;
 use crate::context::Context;
 use crate::holder::link::Link;
 use crate::launch::{self, ENDING_GRACE_MS, Ready};
@@ -220,6 +221,7 @@ pub async fn show(context: &Context, name: String) -> Result<Layers, Failure> {
     store.mend(session.id).await?;
     let mut runtimes = store.runtimes_of(session.id).await?;
     for runtime in &mut runtimes {
+        runtime.resume = context.agents.resume(&runtime.launch.argv, Known::of(runtime.agent.as_ref()));
         let dir = context.paths.recording(runtime.id);
         runtime.recording.bytes = recording::disk_bytes(&dir);
         runtime.recording.start = recording::segments(&dir).ok().and_then(|starts| starts.first().copied()).unwrap_or(0);

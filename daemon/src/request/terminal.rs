@@ -250,6 +250,7 @@ pub async fn send(context: &Context, name: String, bytes: &str, queue_input: boo
     }
     wake_if_hibernated(context, name.clone(), None, author).await?;
     let (session, handle) = find_live(context, name, "send").await?;
+    handle.facts.set_sender(author);
     let given = async { if queue_input { handle.queue_input(bytes).await } else { handle.input(Typist::Api, bytes).await } };
     match tokio::time::timeout(SEND_PATIENCE, given).await {
         Ok(outcome) => outcome,

@@ -12,6 +12,7 @@ use tokio::time::Instant;
 use super::{ClientId, FRAME, Interpreter, JOIN_PATIENCE, Joins, MAX_BACKLOG, Room, Runtime};
 use crate::attachment::Outbox;
 use crate::context::Stop;
+use crate::notify::Notice;
 use crate::store::Fact;
 
 /// Ends any unfinished sequence on the way to a terminal, then takes it back from whatever modes a program left it in.
@@ -281,6 +282,29 @@ impl Runtime {
         client.outbox.output(&passed);
         client.in_alternate = is_alternate;
         true
+    }
+
+    /// Another session waits for somebody: told to whoever looks at this one.
+    pub(super) fn show_notice(&mut self, notice: &Notice) {
+        if notice.session == self.facts.session() || self.clients.is_empty() {
+            return;
+        }
+        // a terminal that shows bytes may be in the middle of a sequence of the program's
+        self.owed.extend(notice.osc());
+        self.pay_notices();
+    }
+
+    /// Says what is owed as soon as no sequence is cut by it.
+    pub(super) fn pay_notices(&mut self) {
+        if self.owed.is_empty() || !self.scanner.pending().is_empty() {
+            return;
+        }
+        let owed = std::mem::take(&mut self.owed);
+        for client in &self.clients {
+            if !matches!(client.showing, Showing::Joining(_)) {
+                client.outbox.output(&owed);
+            }
+        }
     }
 
     pub(super) fn has_pictures(&self) -> bool {

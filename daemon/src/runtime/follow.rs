@@ -13,6 +13,7 @@ use super::calls::Noted;
 use super::{
     Ask, EAGER, Ended, FLOOD_BYTES, FLOOD_PAUSE, FLOOD_WINDOW, FRAME, MAX_INPUT, MAX_LAG, REST_AFTER, Running, Runtime, Typed, Typist,
 };
+use crate::command::Frame;
 use crate::holder::end_orphans;
 use crate::holder::link::{Link, LinkError};
 use crate::holder::wire::{Frozen, News};
@@ -37,8 +38,8 @@ const STORE_RETRY: std::time::Duration = std::time::Duration::from_secs(2);
 
 /// What the recording holds, in the order it happened.
 enum Piece {
-    /// Bytes, where their first frame begins, where their last one ends.
-    Output(Vec<u8>, Offset, Offset),
+    /// Bytes, and the frames they are in.
+    Output(Vec<u8>, Vec<Frame>),
     Resize(Size, Offset),
     /// What concerns an interpreter's calls, and where it ends.
     Noted(Noted, Offset),
@@ -57,6 +58,8 @@ enum Turn {
     Drained,
     /// The program takes input again.
     Room,
+    /// Another session waits for somebody.
+    Notice(crate::notify::Notice),
     Time,
 }
 
@@ -77,6 +80,7 @@ impl Runtime {
     /// Everything up to `answered` was dealt with by an earlier daemon: read it without reacting.
     async fn resume_from(&mut self, answered: Offset) {
         let from = answered.max(self.picture.offset()).min(self.end);
+        self.remember().await;
         self.remember_evidence().await;
         // a program that has just been started needs no screen yet
         if from > 0 {
@@ -88,6 +92,7 @@ impl Runtime {
         }
         self.consumed = self.picture.offset();
         self.reader.seek(self.consumed);
+        self.catch_up_commands(self.consumed).await;
         if self.end > 0 {
             self.consume(self.end).await;
         }
@@ -137,6 +142,7 @@ impl Runtime {
                     news = self.link.news(), if !is_pausing => Turn::News(news),
                     () = self.drained.notified(), if self.has_pictures() => Turn::Drained,
                     () = room, if !self.input.is_empty() => Turn::Room,
+                    Ok(notice) = self.notices.recv() => Turn::Notice(notice),
                     () = wakes => Turn::Time,
                 }
             };
@@ -156,6 +162,7 @@ impl Runtime {
                     }
                 }
                 Turn::Drained | Turn::Room => {}
+                Turn::Notice(notice) => self.show_notice(&notice),
                 Turn::Time => self.time_passed().await,
             }
             self.send_input().await;
@@ -169,7 +176,19 @@ impl Runtime {
     fn next_deadline(&self) -> Option<Instant> {
         let flood_end = self.is_flooding.then(|| self.window_began + FLOOD_WINDOW);
         let interrupt = self.call_deadline();
-        [self.pause_until, self.next_draw(), flood_end, self.rest_at, interrupt, self.listening.settles_at].into_iter().flatten().min()
+        [
+            self.pause_until,
+            self.next_draw(),
+            flood_end,
+            self.rest_at,
+            interrupt,
+            self.listening.settles_at,
+            self.listening.doubts_at,
+            self.inside.look_at,
+        ]
+        .into_iter()
+        .flatten()
+        .min()
     }
 
     async fn time_passed(&mut self) {
@@ -185,9 +204,14 @@ impl Runtime {
         }
         self.interrupt_if_due().await;
         self.tell_attention_if_settled(now);
+        if self.inside.look_at.is_some_and(|at| now >= at) {
+            self.read_screen().await;
+        }
         if self.rest_at.is_some_and(|at| now >= at) {
             self.rest_at = None;
             self.note_activity();
+            self.note_heard();
+            self.look_from_outside();
             self.have_looked_after(GROWN / 8);
             if self.clients.is_empty() && self.text_waiters.is_empty() && !self.is_suspended {
                 self.picture.rest();
@@ -219,7 +243,7 @@ impl Runtime {
 
     /// Where the program is now: its terminal keeps that for the next one. Asked when a line has been typed and after each
     /// burst of activity, since a program that has ended is nowhere.
-    fn look_at_folder(&mut self) {
+    pub(super) fn look_at_folder(&mut self) {
         if self.interpreter.is_some() {
             // each result says where it is
             return;
@@ -278,14 +302,17 @@ impl Runtime {
         self.unread = None;
         loop {
             let mut pieces: Vec<Piece> = Vec::new();
-            let outcome = self.reader.read(until, BATCH, |end, _, record| match record {
-                Record::Output(body) => match pieces.last_mut() {
-                    Some(Piece::Output(bytes, _, at)) => {
-                        bytes.extend_from_slice(body);
-                        *at = end;
+            let outcome = self.reader.read(until, BATCH, |end, time, record| match record {
+                Record::Output(body) => {
+                    let frame = |at| Frame { at, start: end - (body.len() + OVERHEAD) as u64, end, time };
+                    match pieces.last_mut() {
+                        Some(Piece::Output(bytes, frames)) => {
+                            frames.push(frame(bytes.len()));
+                            bytes.extend_from_slice(body);
+                        }
+                        _ => pieces.push(Piece::Output(body.to_vec(), vec![frame(0)])),
                     }
-                    _ => pieces.push(Piece::Output(body.to_vec(), end - (body.len() + OVERHEAD) as u64, end)),
-                },
+                }
                 Record::Resize(size) => pieces.push(Piece::Resize(size, end)),
                 Record::Exit(status) => self.exit = Some(status),
                 Record::Stdout(body) | Record::Stderr(body) => {
@@ -323,9 +350,9 @@ impl Runtime {
             }
             for piece in pieces {
                 match piece {
-                    Piece::Output(bytes, start, end) => {
-                        self.output(&bytes, start, end).await;
-                        self.consumed = end;
+                    Piece::Output(bytes, frames) => {
+                        self.output(&bytes, &frames).await;
+                        self.consumed = frames.last().map_or(self.consumed, |frame| frame.end);
                     }
                     Piece::Resize(size, end) => {
                         self.consumed = end;
@@ -357,12 +384,16 @@ impl Runtime {
         }
     }
 
-    async fn output(&mut self, bytes: &[u8], start: Offset, end: Offset) {
+    async fn output(&mut self, bytes: &[u8], frames: &[Frame]) {
+        let (Some(start), Some(end)) = (frames.first().map(|frame| frame.start), frames.last().map(|frame| frame.end)) else { return };
         self.count_output(bytes.len());
         let mut events = Vec::new();
         self.scanner.feed(bytes, &mut events);
         self.listen(&events);
+        self.note_commands(bytes, &events, frames);
         let answered_elsewhere = self.pass_on(bytes);
+        self.pay_notices();
+        self.look_soon();
         if events.iter().any(|located| matches!(located.event, Event::Query(..))) {
             let reply = if answered_elsewhere { Vec::new() } else { self.replies(bytes, start, &events).await };
             // a link that is gone is seen by the loop
@@ -506,6 +537,7 @@ impl Runtime {
                 let _ = answer.send(self.look(after).await);
             }
             Ask::Seen => self.attention_may_have_changed(),
+            Ask::Hooked(agent, hook) => self.hear_hook(agent, hook),
             Ask::WaitText { pattern, found } => {
                 self.text_waiters.push((pattern, found));
                 self.check_waiters().await;
@@ -603,6 +635,7 @@ impl Runtime {
             self.look_at_folder();
         }
         self.heard_typing(from, &bytes);
+        self.note_typist(from, &bytes);
         self.rest_soon();
         let now = Instant::now();
         self.eager_until = now + EAGER;
@@ -716,6 +749,9 @@ impl Runtime {
             }
         }
         self.picture.store();
+        if language.is_none() {
+            self.end_commands(ended.exit.map(|_| ended.exit_code()));
+        }
         if self.control.is_some() {
             // whoever typed saw the end
             self.note_seen();

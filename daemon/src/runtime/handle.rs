@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use shared::attention::Needs;
+use shared::attention::{Clue, Needs};
 use shared::config::Prefix;
 use shared::event::Author;
 use shared::exec::Language;
@@ -15,7 +15,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 
 use super::{Ask, Calling, ClientId, Ended, Joins, Keep, Room, Typist};
 use crate::attachment::Outbox;
-use crate::attention::{Evidence, Watched};
+use crate::attention::{Evidence, Hooked, Moment, Watched};
 use crate::clock::{Clock, Steady};
 use crate::holder::wire::{Frozen, Greeting};
 use crate::language::Names;
@@ -43,6 +43,10 @@ pub struct Facts {
     /// What the program calls its window.
     title: Mutex<String>,
     evidence: Mutex<Evidence>,
+    /// The agent in it, by its name in the manifests.
+    agent: Mutex<Option<String>>,
+    /// Who sent something to it last.
+    sender: Mutex<Author>,
     /// When a person last looked; 0 if never.
     seen_at: AtomicI64,
     suspended: Mutex<Option<String>>,
@@ -72,6 +76,8 @@ impl Facts {
             unrecorded: AtomicU64::new(0),
             title: Mutex::default(),
             evidence: Mutex::default(),
+            agent: Mutex::default(),
+            sender: Mutex::new(Author::Api),
             seen_at: AtomicI64::new(0),
             suspended: Mutex::new(greeting.suspended.clone()),
             version: Mutex::default(),
@@ -217,13 +223,43 @@ impl Facts {
 
     /// Whether it needs a person; nothing if it has said nothing.
     pub fn needs(&self) -> Option<Needs> {
+        let (watched, moment) = (self.watched(), self.moment());
+        self.evidence(|evidence| evidence.needs(watched, moment))
+    }
+
+    /// Why that is thought.
+    pub fn explain(&self) -> Vec<Clue> {
+        let (watched, moment) = (self.watched(), self.moment());
+        self.evidence(|evidence| evidence.explain(watched, moment))
+    }
+
+    pub(super) fn moment(&self) -> Moment {
+        Moment { now: jiff::Timestamp::now(), quiet_since: self.last_activity() }
+    }
+
+    pub fn agent(&self) -> Option<String> {
+        self.agent.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    pub(super) fn set_agent(&self, name: Option<&str>) {
+        *self.agent.lock().unwrap_or_else(PoisonError::into_inner) = name.map(str::to_owned);
+    }
+
+    pub fn set_sender(&self, author: Author) {
+        *self.sender.lock().unwrap_or_else(PoisonError::into_inner) = author;
+    }
+
+    pub(super) fn sender(&self) -> Author {
+        *self.sender.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn watched(&self) -> Watched {
         let seen_at = self.seen_at.load(Ordering::Relaxed);
-        let watched = if self.is_controlled.load(Ordering::Relaxed) {
+        if self.is_controlled.load(Ordering::Relaxed) {
             Watched::Now
         } else {
             Watched::Since((seen_at > 0).then(|| jiff::Timestamp::from_microsecond(seen_at).ok()).flatten())
-        };
-        self.evidence(|evidence| evidence.needs(watched))
+        }
     }
 
     pub(super) fn set_title(&self, title: &str) {
@@ -346,6 +382,11 @@ impl RuntimeHandle {
     pub async fn seen(&self) {
         self.facts.set_seen(jiff::Timestamp::now());
         self.say(Ask::Seen).await;
+    }
+
+    /// An agent's hook was called in it.
+    pub async fn hooked(&self, agent: String, hook: Option<Hooked>) {
+        self.say(Ask::Hooked(agent, hook)).await;
     }
 
     /// Changes when there is something else to be seen; ends with the runtime.

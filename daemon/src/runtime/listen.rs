@@ -7,7 +7,7 @@ use shared::id::Offset;
 use shared::screen::{Event, Located, Scanner};
 use tokio::time::{Duration, Instant};
 
-use super::{Runtime, Typist};
+use super::{Runtime, Typist, inside};
 use crate::attention::{self, Call};
 use crate::recording::{self, Reader, Record};
 
@@ -29,6 +29,10 @@ pub(super) struct Listening {
     told: Attention,
     /// When what is thought now has stood for long enough to be told.
     pub settles_at: Option<Instant>,
+    /// When it may be thought otherwise without anything being said.
+    pub doubts_at: Option<Instant>,
+    /// What it was waiting for when that was told.
+    told_why: String,
     bell_at: Option<Instant>,
     notified_at: Option<Instant>,
 }
@@ -42,18 +46,37 @@ enum Hears {
 
 impl Default for Listening {
     fn default() -> Self {
-        Self { hears: Hears::News, told: Attention::Unknown, settles_at: None, bell_at: None, notified_at: None }
+        Self {
+            hears: Hears::News,
+            told: Attention::Unknown,
+            settles_at: None,
+            doubts_at: None,
+            told_why: String::new(),
+            bell_at: None,
+            notified_at: None,
+        }
     }
+}
+
+/// It waits for a person.
+fn is_question(state: Attention) -> bool {
+    matches!(state, Attention::WaitingApproval | Attention::WaitingAnswer | Attention::Stuck)
 }
 
 impl Runtime {
     pub(super) fn listen(&mut self, events: &[Located]) {
         if events.iter().any(|located| matches!(located.event, Event::Title(_))) {
             self.facts.set_title(&self.scanner.modes().title);
+            self.read_title();
+        }
+        if inside::is_at_prompt(events) && self.listening.hears == Hears::News {
+            self.look_at_folder();
+            self.look_at_environment();
         }
         if self.listening.hears == Hears::Again || !attention::concerns(events) {
             return;
         }
+        let had_hook = self.facts.evidence(|evidence| evidence.hook().is_some());
         let calls = self.facts.evidence(|evidence| evidence.hear(events, jiff::Timestamp::now()));
         let now = Instant::now();
         for call in calls {
@@ -67,13 +90,25 @@ impl Runtime {
             }
         }
         self.attention_may_have_changed();
+        if events.iter().any(|located| matches!(located.event, Event::Prompt { .. })) {
+            self.forget_hook_if_over(had_hook);
+        }
+    }
+
+    /// What no longer stands is not to be believed by the next daemon.
+    fn forget_hook_if_over(&self, had_hook: bool) {
+        if had_hook && self.facts.evidence(|evidence| evidence.hook().is_none()) {
+            self.keep_hook();
+        }
     }
 
     pub(super) fn heard_typing(&mut self, from: Typist, bytes: &[u8]) {
         // what is sent is always meant; a client's terminal also speaks for itself
         if from == Typist::Api || attention::is_typed(bytes) {
+            let had_hook = self.facts.evidence(|evidence| evidence.hook().is_some());
             self.facts.evidence(|evidence| evidence.typed(jiff::Timestamp::now()));
             self.attention_may_have_changed();
+            self.forget_hook_if_over(had_hook);
         }
     }
 
@@ -88,23 +123,28 @@ impl Runtime {
         });
     }
 
-    fn attention(&self) -> Attention {
-        self.facts.needs().map_or(Attention::Unknown, |needs| needs.state)
-    }
-
     pub(super) fn attention_may_have_changed(&mut self) {
         if self.interpreter.is_some() {
             // its calls are told one by one
             return;
         }
-        self.listening.settles_at = if self.attention() == self.listening.told {
+        let needs = self.facts.needs();
+        let state = needs.as_ref().map_or(Attention::Unknown, |needs| needs.state);
+        // another question is news, also right after the last one
+        let asks_else = is_question(state) && needs.is_some_and(|needs| needs.why != self.listening.told_why);
+        self.listening.settles_at = if state == self.listening.told && !asks_else {
             None
         } else {
             Some(self.listening.settles_at.unwrap_or_else(|| Instant::now() + SETTLED))
         };
+        let moment = self.facts.moment();
+        self.listening.doubts_at = self.facts.evidence(|evidence| evidence.changes_in(moment)).map(|left| Instant::now() + left);
     }
 
     pub(super) fn tell_attention_if_settled(&mut self, now: Instant) {
+        if self.listening.doubts_at.is_some_and(|at| now >= at) {
+            self.attention_may_have_changed();
+        }
         if self.listening.settles_at.is_none_or(|at| now < at) {
             return;
         }
@@ -112,8 +152,12 @@ impl Runtime {
         let needs = self.facts.needs();
         let state = needs.as_ref().map_or(Attention::Unknown, |needs| needs.state);
         let was = std::mem::replace(&mut self.listening.told, state);
+        let why = needs.as_ref().map(|needs| needs.why.clone()).unwrap_or_default();
+        self.listening.told_why.clone_from(&why);
+        if let Some(needs) = needs.filter(|needs| is_question(needs.state)) {
+            self.notify_of(&needs);
+        }
         if was != state {
-            let why = needs.map(|needs| needs.why).unwrap_or_default();
             self.tell("status", Author::Daemon, json!({"state": state, "was": was, "why": why}));
         }
     }
@@ -127,8 +171,16 @@ impl Runtime {
 
     /// From here on everything is new.
     pub(super) fn begin_listening(&mut self) {
-        self.listening.told = self.attention();
+        let needs = self.facts.needs();
+        self.listening.told = needs.as_ref().map_or(Attention::Unknown, |needs| needs.state);
+        self.listening.told_why = needs.as_ref().map(|needs| needs.why.clone()).unwrap_or_default();
         self.listening.hears = Hears::News;
+        self.look_at_environment();
+        // what was asked while no daemon was there
+        if let Some(needs) = needs.filter(|needs| is_question(needs.state)) {
+            self.notify_of(&needs);
+        }
+        self.attention_may_have_changed();
     }
 
     async fn read_evidence(&mut self, until: Offset) {

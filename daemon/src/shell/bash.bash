@@ -5,6 +5,8 @@ if [[ -n ${SESSIONS_SHELL_INJECT-} ]]; then
   builtin unset SESSIONS_SHELL_INJECT ENV
   [[ -n ${SESSIONS_SHELL_ENV-} ]] && builtin export ENV="$SESSIONS_SHELL_ENV"
   builtin unset SESSIONS_SHELL_ENV
+  __sessions_was=${SESSIONS_SHELL_WAS-} __sessions_now=${SESSIONS_SHELL_NOW-}
+  builtin unset SESSIONS_SHELL_WAS SESSIONS_SHELL_NOW
   builtin set +o posix
   builtin shopt -u inherit_errexit 2>/dev/null
   if [[ -n ${SESSIONS_SHELL_HISTFILE-} ]]; then
@@ -44,6 +46,19 @@ __sessions_url() {
   REPLY=$out
 }
 
+# what is exported goes into a file of the daemon's, by redirection alone: no process is started for it, and nothing is printed
+__sessions_environment() {
+  [[ -n ${__sessions_now-} ]] || return 0
+  {
+    builtin declare -px >|"$__sessions_now"
+    if [[ -n $__sessions_was ]]; then
+      builtin declare -px >|"$__sessions_was"
+      __sessions_was=
+    fi
+  } 2>/dev/null
+  return 0
+}
+
 __sessions_precmd() {
   builtin local status=$?
   builtin local REPLY
@@ -54,6 +69,7 @@ __sessions_precmd() {
     __sessions_url "$PWD"
     builtin printf '\e]7;file://%s%s\a' "$HOSTNAME" "$REPLY"
   fi
+  __sessions_environment
   builtin printf '\e]133;A\a'
   [[ ${PS1-} == *'133;B'* ]] || PS1+='\[\e]133;B\a\]'
   if [[ ${PS0-} != *__sessions_preexec* ]]; then

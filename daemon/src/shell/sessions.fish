@@ -16,7 +16,27 @@ if set -q SESSIONS_SHELL_XDG
     end
     set -e SESSIONS_SHELL_XDG
 end
+set -g __sessions_was $SESSIONS_SHELL_WAS
+set -g __sessions_now $SESSIONS_SHELL_NOW
+set -e SESSIONS_SHELL_WAS
+set -e SESSIONS_SHELL_NOW
 status is-interactive; or exit 0
+# what is exported goes into a file of the daemon's; nothing is printed
+function __sessions_environment --on-event fish_prompt
+    test -n "$__sessions_now"; or return 0
+    begin
+        for __sessions_name in (set -nx)
+            printf '%s=%s\0' $__sessions_name "$$__sessions_name"
+        end >$__sessions_now
+        if test -n "$__sessions_was"
+            for __sessions_name in (set -nx)
+                printf '%s=%s\0' $__sessions_name "$$__sessions_name"
+            end >$__sessions_was
+            set -g __sessions_was
+        end
+    end 2>/dev/null
+    return 0
+end
 # from its version 4 on fish tells all of this by itself
 test (string split . -- $version)[1] -ge 4; and exit 0
 function __sessions_prompt --on-event fish_prompt

@@ -6,6 +6,8 @@ if [[ -n ${SESSIONS_SHELL_ZDOTDIR+x} ]]; then
 else
   builtin unset ZDOTDIR
 fi
+builtin typeset -g _sessions_was=${SESSIONS_SHELL_WAS-} _sessions_now=${SESSIONS_SHELL_NOW-}
+builtin unset SESSIONS_SHELL_WAS SESSIONS_SHELL_NOW
 builtin typeset _sessions_file=${ZDOTDIR-$HOME}/.zshenv
 [[ -r $_sessions_file ]] && builtin source -- "$_sessions_file"
 builtin unset _sessions_file
@@ -26,11 +28,29 @@ if [[ -o interactive && -z ${_sessions_on-} ]]; then
     REPLY=$out
   }
 
+  # what is exported goes into a file of the daemon's; nothing is printed
+  _sessions_environment() {
+    builtin emulate -L zsh
+    [[ -n $_sessions_now ]] || return 0
+    builtin zmodload -F zsh/parameter p:parameters 2>/dev/null || return 0
+    builtin local _sessions_name _sessions_all=
+    for _sessions_name in ${(k)parameters[(R)*export*]}; do
+      _sessions_all+="$_sessions_name=${(P)_sessions_name}"$'\0'
+    done
+    builtin print -rn -- "$_sessions_all" >|$_sessions_now
+    if [[ -n $_sessions_was ]]; then
+      builtin print -rn -- "$_sessions_all" >|$_sessions_was
+      _sessions_was=
+    fi
+    return 0
+  } 2>/dev/null
+
   _sessions_precmd() {
     builtin local -i ended=$?
     builtin local REPLY
     [[ -n $_sessions_running ]] && builtin printf '\e]133;D;%d\a' $ended
     _sessions_running=
+    _sessions_environment
     _sessions_url $PWD
     builtin printf '\e]7;file://%s%s\a\e]133;A\a' "$HOST" "$REPLY"
     [[ $PS1 == *'133;B'* ]] || PS1+=$'%{\e]133;B\a%}'

@@ -26,6 +26,8 @@ impl StoreHandle {
                  WHERE session_id = ?1 AND type IN ('exec_started', 'exec_finished')",
                 params![key],
             )?;
+            change.execute("UPDATE commands SET text = '', cwd = NULL WHERE session_id = ?1", params![key])?;
+            change.execute("UPDATE runtimes SET hook = NULL WHERE session_id = ?1", params![key])?;
             change.tell(Fact::new(session, author, "forgotten", json!({"bytes": bytes})))
         })
         .await?;

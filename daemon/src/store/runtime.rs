@@ -202,7 +202,7 @@ impl StoreHandle {
     pub async fn runtimes_of(&self, session: SessionId) -> Result<Vec<Runtime>> {
         self.read(move |connection| {
             let mut statement = connection.prepare(
-                "SELECT runtimes.id, terminal_id, launch, state, holder_pid, runtimes.created_at FROM runtimes
+                "SELECT runtimes.id, terminal_id, launch, state, holder_pid, runtimes.created_at, agent FROM runtimes
                  JOIN sessions ON sessions.id = session_id
                  WHERE thread_id = (SELECT thread_id FROM sessions WHERE id = ?1) ORDER BY runtimes.created_at DESC",
             )?;
@@ -219,6 +219,8 @@ impl StoreHandle {
                     holder_pid: row.get(4)?,
                     created_at: timestamp(row.get(5)?),
                     recording: Recording::default(),
+                    resume: None,
+                    agent: row.get::<_, Option<String>>(6)?.map(|text| super::parse("agent", &text)).transpose()?,
                 });
             }
             Ok(runtimes)

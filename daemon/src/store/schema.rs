@@ -11,6 +11,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("../../migrations/0003_execs.sql"),
     include_str!("../../migrations/0004_attention.sql"),
     include_str!("../../migrations/0005_pause.sql"),
+    include_str!("../../migrations/0006_agents.sql"),
 ];
 
 pub(super) fn known_version() -> i64 {

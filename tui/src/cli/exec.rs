@@ -6,6 +6,7 @@ use std::process::ExitCode;
 
 use base64::Engine;
 use clap::{Args, Subcommand};
+use shared::command::Command;
 use shared::exec::{ExecCall, ExecResult, HistoryEntry, Language, OutputPage, Place, ResetDone, Stage, State, States, Stream, Verb};
 use shared::id::ExecId;
 use shared::message::{Code, Failure, Push, Request};
@@ -94,14 +95,19 @@ pub enum ExecCommand {
         #[arg(long)]
         json: bool,
     },
-    /// The calls of a folder or a session
-    #[command(after_help = "Examples:\n  sessions-tui history\n  sessions-tui history -s api -l bash --limit 20")]
+    /// The calls of a folder or a session; with -l terminal the commands typed into its shell
+    #[command(
+        after_help = "Examples:\n  sessions-tui history\n  sessions-tui history -s api -l bash --limit 20\n  sessions-tui history api\n  sessions-tui history -s api -l terminal --json"
+    )]
     History {
+        /// Commands typed into the shell of this session: the same as -s NAME -l terminal
+        #[arg(conflicts_with_all = ["session", "workspace", "language"])]
+        name: Option<String>,
         #[command(flatten)]
         place: PlaceArgs,
-        /// Only this language: bash, python or node
-        #[arg(long, short, value_name = "LANG", value_parser = parse::language)]
-        language: Option<Language>,
+        /// Only this language: bash, python or node; terminal: what was typed into the session's shell
+        #[arg(long, short, value_name = "LANG", value_parser = parse::history_of)]
+        language: Option<parse::HistoryOf>,
         /// At most this many, the newest [default: 100]
         #[arg(long, value_name = "N")]
         limit: Option<u32>,
@@ -192,8 +198,14 @@ pub async fn perform(paths: &Paths, command: ExecCommand) -> Result<ExitCode, Fa
             let states: States = connect::call(paths, Request::State { place: place.clone(), language, history: limit, reveal }).await?;
             if json { print_json(&states) } else { print(&states_text(&states, &place)) }
         }
-        ExecCommand::History { place, language, limit, json } => {
+        ExecCommand::History { name: Some(name), limit, json, .. } => commands(paths, name, limit, json).await,
+        ExecCommand::History { place, language: Some(parse::HistoryOf::Terminal), limit, json, .. } => match place.place()? {
+            Place::Session(name) => commands(paths, name, limit, json).await,
+            Place::Workspace(_) => Err(Failure::usage("-l terminal needs a session: say which with -s NAME")),
+        },
+        ExecCommand::History { place, language, limit, json, .. } => {
             let place = place.place()?;
+            let language = language.and_then(parse::HistoryOf::language);
             let entries: Vec<HistoryEntry> = connect::call(paths, Request::History { place, language, limit }).await?;
             if json {
                 print_json(&entries)
@@ -485,6 +497,36 @@ fn state_text(state: &State) -> String {
         out += &table::field("last activity", &at.to_string());
     }
     out
+}
+
+/// What was typed into a session's shell.
+async fn commands(paths: &Paths, name: String, limit: Option<u32>, json: bool) -> Result<(), Failure> {
+    let found: Vec<Command> = connect::call(paths, Request::Commands { name, limit }).await?;
+    if json {
+        return print_json(&found);
+    }
+    if found.is_empty() {
+        eprintln!("no commands yet: bash, zsh and fish tell of what is typed into them");
+        return Ok(());
+    }
+    print(&found.iter().map(command_line).collect::<String>())
+}
+
+/// One line a command: when, how it ended, how long it took, who typed it, where, what it was.
+fn command_line(found: &Command) -> String {
+    let ended = match (found.exit_code, found.running) {
+        (Some(0), _) => "✓".to_owned(),
+        (Some(code), _) => format!("✗ {code}"),
+        (None, true) => "…".to_owned(),
+        (None, false) => "?".to_owned(),
+    };
+    let took = found.duration.map(table::length).unwrap_or_default();
+    let at = found.started_at.to_zoned(jiff::tz::TimeZone::system()).strftime("%m-%d %H:%M:%S").to_string();
+    let author = found.author.map(|author| author.to_string()).unwrap_or_default();
+    let home = std::env::var("HOME").ok();
+    let cwd = found.cwd.as_deref().map(|cwd| visible(&table::short_path(cwd, home.as_deref()))).unwrap_or_default();
+    let text = visible(&found.command.replace('\n', " ⏎ "));
+    format!("{at}  {ended:5}  {took:>8}  {author:6}  {cwd}  {text}\n")
 }
 
 /// One line a call: when, where to, how it ended, how long it took, what it was.

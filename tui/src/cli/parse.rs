@@ -102,6 +102,29 @@ pub fn condition(text: &str) -> Result<Condition, String> {
     }
 }
 
+/// Whose history is meant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HistoryOf {
+    Calls(Language),
+    Terminal,
+}
+
+impl HistoryOf {
+    pub fn language(self) -> Option<Language> {
+        match self {
+            Self::Calls(language) => Some(language),
+            Self::Terminal => None,
+        }
+    }
+}
+
+pub fn history_of(text: &str) -> Result<HistoryOf, String> {
+    match text {
+        "terminal" => Ok(HistoryOf::Terminal),
+        _ => language(text).map(HistoryOf::Calls).map_err(|why| format!("{why}; or terminal")),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

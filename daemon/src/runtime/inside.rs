@@ -1,0 +1,296 @@
+//! What runs inside of a terminal, as far as it can be known: which agent it is, what a shell tells of its commands and its
+//! environment, what has the terminal and what its screen means. Only for programs on a PTY.
+
+use std::path::Path;
+use std::time::SystemTime;
+
+use serde_json::json;
+use shared::event::Author;
+use shared::id::Offset;
+use shared::screen::{Event, Located};
+use tokio::time::{Duration, Instant};
+
+use super::{Runtime, Typist};
+use crate::attention::{Foreground, Hooked, Sample, Sign};
+use crate::command::{self, Frame, Told, Tracker};
+use crate::language::environment::Delta;
+use crate::notify::Notice;
+use crate::recording;
+use crate::shell;
+use crate::store::{Fact, Memory};
+
+/// After output that may have changed what the screen means, by rules for it: agents draw in bursts.
+const SCREEN_AFTER: Duration = Duration::from_millis(400);
+
+/// What was heard of commands is stored this often while nothing is heard: so much a later daemon reads again at most.
+const HEARD_EVERY: u64 = 1 << 20;
+
+#[derive(Default)]
+pub(super) struct Inside {
+    /// By its name in the manifests.
+    agent: Option<String>,
+    /// The program that was started is a shell.
+    is_shell: bool,
+    /// What it was started with beyond its caller's environment.
+    given: Vec<(String, String)>,
+    tracker: Tracker,
+    /// When the recording began, by the wall clock.
+    began_at: Option<i64>,
+    /// Up to where what was heard of commands is stored.
+    stored: Offset,
+    /// Who pressed enter last.
+    author: Option<Author>,
+    /// The environment's file as it was last read.
+    environment: Option<(SystemTime, u64)>,
+    /// When the screen is to be looked at.
+    pub look_at: Option<Instant>,
+    notified_at: Option<jiff::Timestamp>,
+}
+
+impl Runtime {
+    /// What an earlier daemon knew, and what the launch tells.
+    pub(super) async fn remember(&mut self) {
+        let Ok(Some(memory)) = self.context.store.memory_of(self.id).await else { return };
+        let Memory { launch, agent, hook, notified_at, heard, running } = memory;
+        let recognised = self.context.agents.recognise(&launch.argv).map(|agent| agent.name.clone());
+        if agent.is_none()
+            && let Some(name) = &recognised
+        {
+            self.bind_by_launch(name.clone(), &launch.argv, &launch.cwd);
+        }
+        self.inside.agent = agent.map(|agent| agent.agent).or(recognised);
+        self.inside.is_shell = shell::is_shell(&launch.argv);
+        self.inside.given = launch.env_delta;
+        self.inside.stored = heard.from;
+        self.inside.tracker = Tracker::resume(heard, running);
+        self.inside.notified_at = notified_at;
+        if let Some(hook) = hook {
+            self.facts.evidence(|evidence| evidence.hooked(hook));
+        }
+        self.facts.set_agent(self.inside.agent.as_deref());
+    }
+
+    /// The command that started an agent may name its conversation.
+    fn bind_by_launch(&self, agent: String, argv: &[String], cwd: &str) {
+        use shared::agent::{Conversation, IdSource};
+        let session_id = self.context.agents.id_in(argv);
+        let id_source = if session_id.is_some() { IdSource::Launch } else { IdSource::None };
+        let is_resumed = self.context.agents.is_resumed(argv);
+        let conversation = Conversation {
+            agent,
+            session_id,
+            cwd: Some(cwd.to_owned()),
+            transcript: None,
+            prompted: is_resumed,
+            id_source,
+            bound_at: jiff::Timestamp::now(),
+            ended: false,
+        };
+        let (store, id) = (self.context.store.clone(), self.id);
+        tokio::spawn(async move {
+            let _ = store.rebind(id, move |before| Some(before.unwrap_or(conversation))).await;
+        });
+    }
+
+    /// Commands between what was stored and where this daemon begins to read.
+    pub(super) async fn catch_up_commands(&mut self, until: Offset) {
+        if self.inside.tracker.heard().from >= until {
+            return;
+        }
+        let dir = self.context.paths.recording(self.id);
+        let mut found = Vec::new();
+        command::read_on(&dir, &mut self.inside.tracker, until, |told, _| found.extend(told)).await;
+        self.store_commands(found);
+    }
+
+    /// What a batch of output says of commands.
+    pub(super) fn note_commands(&mut self, bytes: &[u8], events: &[Located], frames: &[Frame]) {
+        let cwd = self.cwd.clone();
+        let told = self.inside.tracker.feed(bytes, events, frames, Some(&cwd), self.inside.author);
+        if !told.is_empty() {
+            self.store_commands(told);
+        }
+    }
+
+    fn store_commands(&mut self, told: Vec<Told>) {
+        if self.inside.began_at.is_none() {
+            self.inside.began_at = recording::header(&self.context.paths.recording(self.id)).map(|header| header.began_at);
+        }
+        let (store, id, heard) = (self.context.store.clone(), self.id, self.inside.tracker.heard());
+        let began_at = self.inside.began_at.unwrap_or_else(|| jiff::Timestamp::now().as_microsecond());
+        self.inside.stored = heard.from;
+        tokio::spawn(async move {
+            // what could not be stored is read again from the recording by the next daemon
+            let _ = store.commands(id, told, heard, began_at).await;
+        });
+    }
+
+    /// After a burst of output: what was passed over need not be read again.
+    pub(super) fn note_heard(&mut self) {
+        if self.interpreter.is_none() && self.inside.tracker.is_between() && self.consumed.saturating_sub(self.inside.stored) >= HEARD_EVERY
+        {
+            self.inside.tracker.pass(self.consumed);
+            self.store_commands(Vec::new());
+        }
+    }
+
+    /// The program is over: a command that runs ends with it, and nothing is to be read again.
+    pub(super) fn end_commands(&mut self, exit_code: Option<i32>) {
+        let Some(began_at) = self.inside.began_at.or_else(|| {
+            let header = recording::header(&self.context.paths.recording(self.id));
+            header.map(|header| header.began_at)
+        }) else {
+            return;
+        };
+        self.inside.began_at = Some(began_at);
+        let time = u64::try_from(jiff::Timestamp::now().as_microsecond() - began_at).unwrap_or(0);
+        let running = self.inside.tracker.running().cloned();
+        let told = running.map(|begun| Told::Ended { begun, offset: self.consumed, time, exit_code });
+        self.inside.tracker.pass(self.consumed);
+        self.store_commands(told.into_iter().collect());
+        let _ = std::fs::remove_file(self.context.paths.shell_state(self.id));
+        let _ = std::fs::remove_file(self.context.paths.shell_start(self.id));
+    }
+
+    /// Whose the line is that is being typed.
+    pub(super) fn note_typist(&mut self, from: Typist, bytes: &[u8]) {
+        if bytes.contains(&b'\r') || bytes.contains(&b'\n') {
+            self.inside.author = Some(match from {
+                Typist::Client(_) => Author::Human,
+                Typist::Api => self.facts.sender(),
+            });
+        }
+    }
+
+    /// What a shell has exported since its first prompt, as the file says that our script keeps.
+    pub(super) fn look_at_environment(&mut self) {
+        if self.interpreter.is_some() || !self.inside.is_shell || !self.context.config.shell.environment {
+            return;
+        }
+        let (now, first) = (self.context.paths.shell_state(self.id), self.context.paths.shell_start(self.id));
+        let Ok(file) = std::fs::metadata(&now) else { return };
+        let stamp = (file.modified().unwrap_or(SystemTime::UNIX_EPOCH), file.len());
+        if self.inside.environment == Some(stamp) {
+            return;
+        }
+        self.inside.environment = Some(stamp);
+        let Some(delta) = changed_between(&first, &now, self.context.config.shell.secrets) else { return };
+        let given = Delta { set: self.inside.given.clone(), removed: Vec::new() };
+        let (store, id, delta) = (self.context.store.clone(), self.id, given.then(&delta));
+        tokio::spawn(async move {
+            let _ = store.environment_changed(id, delta).await;
+        });
+    }
+
+    /// What an agent's hooks say, by way of `sessions-tui hook`.
+    pub(super) fn hear_hook(&mut self, agent: String, hook: Option<Hooked>) {
+        self.inside.agent = Some(agent);
+        self.facts.set_agent(self.inside.agent.as_deref());
+        if let Some(hook) = hook {
+            self.facts.evidence(|evidence| evidence.hooked(hook));
+            self.attention_may_have_changed();
+            self.keep_hook();
+        }
+    }
+
+    /// What stands of hooks is kept for the next daemon: nothing of it is in the recording.
+    pub(super) fn keep_hook(&self) {
+        let hook = self.facts.evidence(|evidence| evidence.hook().cloned());
+        let (store, id) = (self.context.store.clone(), self.id);
+        tokio::spawn(async move {
+            let _ = store.hooked(id, hook).await;
+        });
+    }
+
+    /// The title by the agent's rules.
+    pub(super) fn read_title(&mut self) {
+        let context = self.context.clone();
+        let Some(agent) = self.inside.agent.as_deref().and_then(|name| context.agents.by_name(name)) else { return };
+        let title = self.scanner.modes().title.clone();
+        let rule = agent.titles.iter().find(|rule| rule.pattern.is_match(&title));
+        let sign = rule.map(|rule| Sign { state: rule.state, text: title, at: jiff::Timestamp::now() });
+        self.facts.evidence(|evidence| evidence.titled(sign));
+        self.attention_may_have_changed();
+    }
+
+    /// Something was printed: its screen may mean something else.
+    pub(super) fn look_soon(&mut self) {
+        if self.interpreter.is_none() && self.context.config.attention.screen_rules && self.inside.agent.is_some() {
+            self.inside.look_at.get_or_insert_with(|| Instant::now() + SCREEN_AFTER);
+        }
+    }
+
+    /// The screen by the agent's rules.
+    pub(super) async fn read_screen(&mut self) {
+        self.inside.look_at = None;
+        let context = self.context.clone();
+        let Some(agent) = self.inside.agent.as_deref().and_then(|name| context.agents.by_name(name)) else { return };
+        let at = self.consumed;
+        let screen = self.picture.catch_up(at).await;
+        let rows: Vec<String> = (0..screen.size().rows).map(|row| screen.row_text(row)).collect();
+        let rows: Vec<&str> = rows.iter().map(|row| row.trim_end()).filter(|row| !row.trim().is_empty()).collect();
+        let sign = agent.screens.iter().find_map(|rule| {
+            let region = &rows[rows.len().saturating_sub(usize::from(rule.lines))..];
+            let line = region.iter().find(|line| rule.pattern.is_match(line))?;
+            Some(Sign { state: rule.state, text: line.trim().to_owned(), at: jiff::Timestamp::now() })
+        });
+        self.facts.evidence(|evidence| evidence.on_screen(sign));
+        self.attention_may_have_changed();
+    }
+
+    /// What can be seen of the terminal from outside, once it is quiet.
+    pub(super) fn look_from_outside(&mut self) {
+        if self.interpreter.is_some() {
+            return;
+        }
+        let Some((hides_line, group)) = self.link.terminal_state() else { return };
+        let foreground = group.filter(|_| self.inside.is_shell).and_then(|group| {
+            if group == self.facts.pid() {
+                return Some(Foreground::Shell);
+            }
+            let line = std::fs::read(format!("/proc/{group}/cmdline")).ok()?;
+            let argv: Vec<String> = line.split(|byte| *byte == 0).map(|word| String::from_utf8_lossy(word).into_owned()).collect();
+            if let Some(agent) = self.context.agents.recognise(&argv) {
+                self.inside.agent = Some(agent.name.clone());
+            }
+            let name = Path::new(argv.first()?).file_name()?.to_string_lossy().into_owned();
+            Some(Foreground::Program(shared::text::visible(&name)))
+        });
+        self.facts.set_agent(self.inside.agent.as_deref());
+        self.facts.evidence(|evidence| evidence.sampled(Sample { hides_line, foreground }, jiff::Timestamp::now()));
+        self.attention_may_have_changed();
+    }
+
+    /// It waits for somebody: people are told, once, unless somebody looks at it.
+    pub(super) fn notify_of(&mut self, needs: &shared::attention::Needs) {
+        if self.facts.clients() > 0 || self.inside.notified_at.is_some_and(|told| told >= needs.since) {
+            return;
+        }
+        self.inside.notified_at = Some(needs.since);
+        let session = self.facts.session();
+        let notice = Notice { session, name: self.name.clone(), state: needs.state, text: needs.why.clone() };
+        let fact = Fact::new(session, Author::Daemon, "notified", json!({"state": needs.state, "text": needs.why}));
+        let (context, id, since) = (self.context.clone(), self.id, needs.since);
+        tokio::spawn(async move {
+            if let Ok(true) = context.store.notified(id, since, fact).await {
+                context.notify.tell(&context, notice);
+            }
+        });
+    }
+}
+
+/// What of an environment differs from the one of the first prompt. Values of secret-looking names stay out unless they may be kept.
+fn changed_between(first: &Path, now: &Path, secrets: bool) -> Option<Delta> {
+    let read = |path: &Path| {
+        let file = std::fs::File::open(path).ok()?;
+        let mut bytes = Vec::new();
+        std::io::Read::read_to_end(&mut std::io::Read::take(file, shell::MAX_ENVIRONMENT), &mut bytes).ok()?;
+        Some(shell::environment_of(&bytes))
+    };
+    Some(shell::delta(&read(first)?, &read(now)?, secrets))
+}
+
+/// Whether a batch tells of a prompt or a folder: then is the time to look at both.
+pub(super) fn is_at_prompt(events: &[Located]) -> bool {
+    events.iter().any(|located| matches!(located.event, Event::Prompt { mark: 'A', .. } | Event::Cwd(_)))
+}
