@@ -222,3 +222,79 @@ fn pressure_that_cannot_be_watched_is_said() {
     let status = root.run(&["daemon", "status"]).ok();
     assert!(status.contains("memory_pressure") && status.contains("/nowhere/pressure"), "{status}");
 }
+
+/// What was exported and taken away in a shell is so again; what looks like a secret is not kept.
+#[test]
+fn a_shell_gets_its_environment_back() {
+    let root = Root::new();
+    root.run(&["new", "-d", "-n", "sh", "-e", "GIVEN=1"]).ok();
+    root.run(&["wait", "sh", "--for", "attention=idle", "--timeout", "20s"]).ok();
+    root.run(&["send", "sh", "--enter", "export MINE=own API_TOKEN=hidden; unset LANG; cd /usr"]).ok();
+    let kept = || root.json(&["show", "sh", "--json"])["terminals"][0].clone();
+    wait_until("its environment to be kept", || kept()["env_delta"].to_string().contains("own"));
+    assert!(!kept().to_string().contains("hidden"));
+    for round in 0..2 {
+        root.run(&["pause", "--hibernate", "sh", "--force"]).ok();
+        root.kill_daemon();
+        root.run(&["resume", "sh"]).ok();
+        root.run(&["send", "sh", "--enter", &format!("echo {round}:$GIVEN:$MINE:${{API_TOKEN-none}}:${{LANG-none}}:$PWD")]).ok();
+        root.wait_screen("sh", &format!("{round}:1:own:none:none:/usr"));
+        root.run(&["wait", "sh", "--for", "attention=idle", "--timeout", "20s"]).ok();
+    }
+    assert!(kept()["env_delta"].to_string().contains("own"), "nothing good was overwritten");
+}
+
+/// A program that goes by an agent's name and says what it was started with.
+fn stand_in(root: &Root) -> String {
+    let (folder, binary) = (root.join("bin"), env!("CARGO_BIN_EXE_sessions-tui"));
+    std::fs::create_dir_all(&folder).expect("a folder");
+    let hook = format!(
+        "printf '{{\"session_id\":\"conv-1\",\"hook_event_name\":\"%s\",\"cwd\":\"%s\"}}' \"$1\" \"$PWD\" | {binary} hook claude-code \"$1\""
+    );
+    let script =
+        format!("#!/bin/sh\nhook() {{ {hook}; }}\nhook SessionStart\nhook UserPromptSubmit\nhook Stop\necho \"asked for: $*\"\nexec cat\n");
+    std::fs::write(folder.join("claude"), script).expect("writes");
+    std::fs::set_permissions(folder.join("claude"), std::os::unix::fs::PermissionsExt::from_mode(0o755)).expect("may be run");
+    format!("PATH={}:{}", folder.display(), std::env::var("PATH").expect("a path"))
+}
+
+#[test]
+fn an_agent_goes_on_with_its_conversation() {
+    let root = Root::new();
+    let path = stand_in(&root);
+    let args = [
+        "new",
+        "-d",
+        "--json",
+        "-n",
+        "agent",
+        "-e",
+        &path,
+        "--",
+        "claude",
+        "--model",
+        "opus",
+        "--dangerously-skip-permissions",
+        "mend the login",
+    ];
+    root.json(&args);
+    root.wait_screen("agent", "asked for: --model opus");
+    wait_until("its conversation to be known", || root.runtime("agent")["agent"]["session_id"] == "conv-1");
+    root.run(&["pause", "--hibernate", "agent"]).ok();
+    root.kill_daemon();
+    root.run(&["resume", "agent"]).ok();
+    root.wait_screen("agent", "asked for: --resume conv-1 --model opus\n");
+    assert!(root.screen("agent").contains("without --dangerously-skip-permissions"), "{}", root.screen("agent"));
+    // no two go on with the same
+    wait_until("it to be known again", || root.runtime("agent")["agent"]["session_id"] == "conv-1");
+    let twin = ["new", "-d", "--json", "-n", "twin", "-e", &path, "--", "claude"];
+    root.json(&twin);
+    root.wait_screen("twin", "asked for:");
+    wait_until("the twin's conversation", || root.runtime("twin")["agent"]["session_id"] == "conv-1");
+    root.run(&["pause", "--hibernate", "twin"]).ok();
+    assert!(root.run(&["resume", "twin"]).refused(4).contains("another session already"));
+    assert_eq!(root.status("twin").0, "paused");
+    root.run(&["kill", "agent"]).ok();
+    root.run(&["resume", "twin"]).ok();
+    root.wait_screen("twin", "asked for: --resume conv-1\n");
+}

@@ -228,7 +228,7 @@ fn program_environment(
         ("SESSIONS_RUNTIME", runtime.to_string()),
         ("SESSIONS_SOCKET", context.paths.socket().to_string_lossy().into_owned()),
     ];
-    let (removed, added) = interpreter.map_or((&[][..], &[][..]), |driven| (&driven.removed[..], &driven.own[..]));
+    let (removed, added) = interpreter.map_or((&launch.env_removed[..], &[][..]), |driven| (&driven.removed[..], &driven.own[..]));
     let is_given = |key: &str| launch.env_delta.iter().any(|(name, _)| name == key);
     let is_ours = |key: &str| {
         own.iter().any(|(name, _)| *name == key)

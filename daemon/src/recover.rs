@@ -285,8 +285,15 @@ async fn adopt_interpreter(context: &Context, id: RuntimeId, argv: &[String], cw
     let opened = context.store.open_session(asked).await?;
     let (session, thread, name) = (opened.session.id, opened.session.thread, opened.session.name);
     let (link, greeting) = held;
-    let launch =
-        Launch { argv: argv.to_vec(), cwd: cwd.clone(), env_delta: Vec::new(), size: greeting.size, keeps: greeting.keeps, umask: None };
+    let launch = Launch {
+        argv: argv.to_vec(),
+        cwd: cwd.clone(),
+        env_delta: Vec::new(),
+        env_removed: Vec::new(),
+        size: greeting.size,
+        keeps: greeting.keeps,
+        umask: None,
+    };
     let absent = Absent::of(session, thread, name.clone(), cwd.clone());
     context.store.launch_runtime(absent, language, id, launch, context.local_lease).await?;
     context.log.warn(&format!("a {language} runtime the database did not know is in session {name} now"));

@@ -108,7 +108,7 @@ async fn start(context: &Context, id: SessionId, environment: Option<Vec<(String
     let Some(asleep) = context.store.asleep(id).await? else {
         return Err(Failure::new(Code::Status, format!("nothing of {} was lost", lost.name)));
     };
-    let again = wake::again(context, asleep, Was::Lost);
+    let again = wake::again(context, asleep, Was::Lost).await?;
     wake::check(&lost, &again.launch, &environment)?;
     let program = Program {
         argv: again.launch.argv.clone(),

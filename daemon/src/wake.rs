@@ -10,6 +10,7 @@ use shared::runtime::Launch;
 use shared::session::Session;
 use shared::text;
 
+use crate::agent::Known;
 use crate::context::Context;
 use crate::launch::{self, Ready};
 use crate::picture::Picture;
@@ -107,9 +108,28 @@ pub fn environment(given: Option<Vec<(String, String)>>) -> Vec<(String, String)
     given.filter(|given| !given.is_empty()).unwrap_or_else(launch::own_environment)
 }
 
-/// With what a sleeping program is started: its own command, or what its agent goes on with.
-pub fn again(context: &Context, asleep: Asleep, was: Was) -> Again {
-    let _ = context;
-    let says = asleep.folder_is_gone.then(|| "its folder was gone: in its workspace".to_owned());
-    Again { runtime: RuntimeId::new(), continues: asleep.runtime, launch: asleep.launch, was, says }
+/// With what a sleeping program is started: its own command, or the one its agent goes on with.
+pub async fn again(context: &Context, asleep: Asleep, was: Was) -> Result<Again, Failure> {
+    let Asleep { runtime: continues, mut launch, folder_is_gone, conversation } = asleep;
+    let mut says = folder_is_gone.then(|| "its folder is gone: in its workspace".to_owned());
+    if let Some(id) = conversation.as_ref().and_then(|known| known.session_id.clone().filter(|_| known.prompted && !known.ended)) {
+        let agent = conversation.as_ref().map(|known| known.agent.clone()).unwrap_or_default();
+        if let Some(other) = context.store.who_has(agent, id.clone()).await? {
+            let name = context.registry.runtime(other).map_or_else(String::new, |handle| format!(" ({})", handle.facts.session()));
+            let text = format!("conversation {id} goes on in another session already{name}: end that first");
+            return Err(Failure::new(Code::Status, text));
+        }
+    }
+    if let Some(resume) = context.agents.resume(&launch.argv, Known::of(conversation.as_ref())) {
+        launch.argv = resume.argv;
+        let withheld =
+            if resume.withheld.is_empty() { String::new() } else { format!("; without {}", text::shell_words(&resume.withheld)) };
+        says = Some(format!("{}{withheld}", resume.says));
+    } else if let Some(conversation) = conversation.filter(|known| known.prompted && !known.ended)
+        && let Some(resume) = context.agents.resume_by_name(&conversation)
+    {
+        // it was typed into a shell: the person who types may want it back
+        says = Some(format!("in it was {}: {}", conversation.agent, text::shell_words(&resume)));
+    }
+    Ok(Again { runtime: RuntimeId::new(), continues, launch, was, says })
 }

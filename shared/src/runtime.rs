@@ -126,6 +126,9 @@ pub struct Launch {
     pub cwd: String,
     /// Variables the user asked for; the environment they came on top of is never stored.
     pub env_delta: Vec<(String, String)>,
+    /// Variables of that environment which its terminal had taken away.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub env_removed: Vec<String>,
     pub size: Size,
     #[serde(default, skip_serializing_if = "Keeps::is_output")]
     pub keeps: Keeps,

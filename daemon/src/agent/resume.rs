@@ -32,6 +32,14 @@ impl Agents {
         Some(agent.resume(argv, words, known))
     }
 
+    /// The words that go on with a conversation which was begun from a shell.
+    pub fn resume_by_name(&self, conversation: &Conversation) -> Option<Vec<String>> {
+        let agent = self.by_name(&conversation.agent)?;
+        let id = conversation.session_id.as_deref().filter(|id| agent.is_id(id))?;
+        let program = agent.programs.first()?.clone();
+        Some(std::iter::once(program).chain(agent.resume.with_id.iter().map(|word| word.replace("{id}", id))).collect())
+    }
+
     /// Whether a command goes on with a conversation that was there before.
     pub fn is_resumed(&self, argv: &[String]) -> bool {
         let Some((agent, words)) = self.find(argv) else { return false };

@@ -50,6 +50,7 @@ pub async fn start_runtime(context: &Context, absent: Absent, language: Language
         argv: language::argv(language, &interpreter.path, &driver, &scratch),
         cwd,
         env_delta: absent.env.set.clone(),
+        env_removed: absent.env.removed.clone(),
         size: absent.size,
         // what a call has printed is read back from there
         keeps: Keeps::Output,

@@ -173,7 +173,7 @@ async fn wake(
     let Some(asleep) = context.store.asleep(session.id).await? else {
         return Err(Failure::failed(format!("session {} has no program that could be started again", session.name)));
     };
-    let again = wake::again(context, asleep, Was::Hibernated);
+    let again = wake::again(context, asleep, Was::Hibernated).await?;
     wake::check(&session, &again.launch, &environment)?;
     let waking = Waking { runtime: again.runtime, continues: again.continues, launch: again.launch.clone(), lease: context.local_lease };
     let session = context.store.wake(session.id, asked, waking, author).await?;

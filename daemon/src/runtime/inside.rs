@@ -32,7 +32,7 @@ pub(super) struct Inside {
     /// The program that was started is a shell.
     is_shell: bool,
     /// What it was started with beyond its caller's environment.
-    given: Vec<(String, String)>,
+    given: Delta,
     tracker: Tracker,
     /// When the recording began, by the wall clock.
     began_at: Option<i64>,
@@ -60,7 +60,7 @@ impl Runtime {
         }
         self.inside.agent = agent.map(|agent| agent.agent).or(recognised);
         self.inside.is_shell = shell::is_shell(&launch.argv);
-        self.inside.given = launch.env_delta;
+        self.inside.given = Delta { set: launch.env_delta, removed: launch.env_removed };
         self.inside.stored = heard.from;
         self.inside.tracker = Tracker::resume(heard, running);
         self.inside.notified_at = notified_at;
@@ -175,8 +175,7 @@ impl Runtime {
         }
         self.inside.environment = Some(stamp);
         let Some(delta) = changed_between(&first, &now, self.context.config.shell.secrets) else { return };
-        let given = Delta { set: self.inside.given.clone(), removed: Vec::new() };
-        let (store, id, delta) = (self.context.store.clone(), self.id, given.then(&delta));
+        let (store, id, delta) = (self.context.store.clone(), self.id, self.inside.given.then(&delta));
         tokio::spawn(async move {
             let _ = store.environment_changed(id, delta).await;
         });

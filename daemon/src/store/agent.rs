@@ -2,7 +2,7 @@
 
 use rusqlite::{OptionalExtension, params};
 use shared::agent::Conversation;
-use shared::id::{RuntimeId, TerminalId};
+use shared::id::RuntimeId;
 
 use super::{Change, Durability, Result, StoreHandle, broken, json, parse};
 use crate::attention::Hooked;
@@ -26,21 +26,7 @@ impl StoreHandle {
         .await
     }
 
-    /// The conversation that the last program of a terminal had, if it was an agent's.
-    #[expect(dead_code, reason = "asked when a terminal's program is started again")]
-    pub async fn conversation_of(&self, terminal: TerminalId) -> Result<Option<Conversation>> {
-        self.read(move |connection| {
-            let stored: Option<Option<String>> = connection
-                .prepare_cached("SELECT agent FROM runtimes WHERE terminal_id = ?1 ORDER BY created_at DESC LIMIT 1")?
-                .query_row([terminal.to_string()], |row| row.get(0))
-                .optional()?;
-            stored.flatten().map(|text| parse("agent", &text)).transpose()
-        })
-        .await
-    }
-
     /// A live runtime that has this conversation: no two may have the same.
-    #[expect(dead_code, reason = "asked before a conversation is gone on with")]
     pub async fn who_has(&self, agent: String, conversation: String) -> Result<Option<RuntimeId>> {
         self.read(move |connection| {
             let found: Option<String> = connection

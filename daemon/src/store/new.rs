@@ -367,26 +367,28 @@ impl Change<'_> {
 
     /// The program with the folder and variables its terminal was left with, where nothing else is asked for.
     fn launch_of(&self, new: &New, program: &Program, thread: &Thread) -> Result<Launch> {
-        let left: Option<(String, String, u16, u16)> = self
+        let left: Option<(String, String, u16, u16, String)> = self
             .query_row(
-                "SELECT cwd, env_delta, cols, rows FROM terminals WHERE thread_id = ?1 AND kind = ?2",
+                "SELECT cwd, env_delta, cols, rows, env_removed FROM terminals WHERE thread_id = ?1 AND kind = ?2",
                 params![thread.id.to_string(), TerminalKind::Terminal.as_str()],
-                |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?)),
+                |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?, row.get(4)?)),
             )
             .optional()?;
         let mut launch = Launch {
             argv: program.argv.clone(),
             cwd: thread.workspace.clone(),
             env_delta: Vec::new(),
+            env_removed: Vec::new(),
             size: program.size.unwrap_or(DEFAULT_SIZE),
             keeps: program.keeps,
             umask: program.umask,
         };
-        if let Some((cwd, env_delta, cols, rows)) = left {
+        if let Some((cwd, env_delta, cols, rows, env_removed)) = left {
             if (new.is_folder)(&cwd) {
                 launch.cwd = cwd;
             }
             launch.env_delta = parse("environment", &env_delta)?;
+            launch.env_removed = parse("environment", &env_removed)?;
             launch.size = program.size.unwrap_or(Size { cols, rows });
         }
         if let Some(workspace) = &new.workspace {

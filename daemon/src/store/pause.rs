@@ -2,6 +2,7 @@
 
 use rusqlite::{OptionalExtension, params};
 use serde_json::json;
+use shared::agent::Conversation;
 use shared::event::Author;
 use shared::id::{LeaseId, RuntimeId, SessionId};
 use shared::message::{Code, Failure};
@@ -21,6 +22,8 @@ pub struct Asleep {
     pub launch: Launch,
     /// The folder it was in is gone: it starts in its workspace.
     pub folder_is_gone: bool,
+    /// The conversation an agent had in it.
+    pub conversation: Option<Conversation>,
 }
 
 /// What a program is started again with.
@@ -119,7 +122,7 @@ impl StoreHandle {
     pub async fn asleep(&self, session: SessionId) -> Result<Option<Asleep>> {
         self.read(move |connection| {
             let mut statement = connection.prepare_cached(
-                "SELECT runtimes.id, state, launch, terminals.cwd, env_delta, cols, rows, workspace FROM runtimes
+                "SELECT runtimes.id, state, launch, terminals.cwd, env_delta, cols, rows, workspace, env_removed, agent FROM runtimes
                  JOIN terminals ON terminals.id = terminal_id JOIN threads ON threads.id = terminals.thread_id
                  WHERE session_id = ?1 AND kind = 'terminal' ORDER BY runtimes.created_at DESC LIMIT 1",
             )?;
@@ -135,10 +138,13 @@ impl StoreHandle {
             let launch = Launch {
                 cwd: if folder_is_gone { text(7)? } else { cwd },
                 env_delta: parse("environment", &text(4)?)?,
+                env_removed: parse("environment", &text(8)?)?,
                 size: Size { cols: row.get(5)?, rows: row.get(6)? },
                 ..launch
             };
-            Ok(Some(Asleep { runtime: RuntimeId::parse(&id).ok_or_else(|| broken("runtime id", &id))?, launch, folder_is_gone }))
+            let runtime = RuntimeId::parse(&id).ok_or_else(|| broken("runtime id", &id))?;
+            let conversation = row.get::<_, Option<String>>(9)?.map(|text| parse("agent", &text)).transpose()?;
+            Ok(Some(Asleep { runtime, launch, folder_is_gone, conversation }))
         })
         .await
     }
