@@ -14,6 +14,7 @@ mod language;
 mod launch;
 mod lifecycle;
 mod log;
+mod peer;
 mod picture;
 mod policy;
 mod poll;

@@ -43,6 +43,7 @@ enum Ask {
         joins: Joins,
         room: Room,
         prefix: Prefix,
+        stream: Option<Place>,
         answer: oneshot::Sender<(ClientId, bool)>,
     },
     Detach(ClientId, oneshot::Sender<Option<bool>>),
@@ -101,6 +102,13 @@ pub enum Room {
     OfSession,
     /// Nothing that matters: room has been made.
     Made,
+}
+
+/// A place in the bytes of a client that counts them: which stream, and how many were before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Place {
+    pub stream: u64,
+    pub at: u64,
 }
 
 /// Where input comes from.
@@ -238,6 +246,8 @@ struct Runtime {
 struct Typed {
     from: Typist,
     bytes: Vec<u8>,
+    /// Where they begin, of a client that counts.
+    place: Option<Place>,
     sent: usize,
     taken: Option<oneshot::Sender<Result<(), Failure>>>,
 }

@@ -4,8 +4,10 @@ pub mod areas;
 mod charts;
 mod detail;
 pub mod footer;
+pub mod form;
 mod grid;
 mod header;
+pub mod help;
 mod hits;
 mod messages;
 pub mod overlay;
@@ -13,7 +15,7 @@ mod pane;
 mod preview;
 mod sessions;
 #[cfg(test)]
-mod tests;
+pub mod tests;
 
 use ratatui::Frame;
 use ratatui::layout::Rect;

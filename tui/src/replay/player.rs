@@ -18,10 +18,10 @@ use super::event::{Effect, Event, Turn};
 use super::find::Pattern;
 use super::keys::{self, Action, Direction};
 use super::place::{Place, in_words};
-use super::prompt::{Asks, Prompt, Typed};
 use super::reel::Reel;
 use super::screen_widget::Part;
 use super::{timeline, view};
+use crate::state::line::{Line, Typed};
 
 /// The pace of pictures while playing, and of the time shown when there is nothing else to draw.
 const FRAME: Duration = Duration::from_millis(33);
@@ -96,7 +96,23 @@ pub enum Looks {
 #[derive(Debug, PartialEq, Eq)]
 pub enum Overlay {
     Help,
-    Prompt(Prompt),
+    /// A line to type in, at the bottom.
+    Prompt(Asks, Line),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Asks {
+    Time,
+    Pattern,
+}
+
+impl Asks {
+    pub fn label(self) -> &'static str {
+        match self {
+            Self::Time => "go to: ",
+            Self::Pattern => "/",
+        }
+    }
 }
 
 pub struct Player {
@@ -214,6 +230,12 @@ impl Player {
             Event::Key(key) if key.kind == KeyEventKind::Release => {}
             Event::Key(key) => self.key(key, &mut effects),
             Event::Mouse(mouse) => self.mouse(mouse, &mut effects),
+            Event::Paste(text) => {
+                if let Some(Overlay::Prompt(_, line)) = &mut self.overlay {
+                    line.insert(&text);
+                    self.is_dirty = true;
+                }
+            }
             Event::Resized(area) => {
                 self.area = area;
                 self.is_dirty = true;
@@ -261,12 +283,13 @@ impl Player {
             Some(Overlay::Help) => {
                 self.overlay = None;
             }
-            Some(Overlay::Prompt(prompt)) => {
-                let asks = prompt.asks;
-                match prompt.key(key) {
+            Some(Overlay::Prompt(asks, line)) => {
+                let asks = *asks;
+                match line.typed(key) {
                     Typed::More => {}
                     Typed::Never => self.overlay = None,
-                    Typed::Done(text) => {
+                    Typed::Done => {
+                        let text = line.text().to_owned();
                         self.overlay = None;
                         match asks {
                             Asks::Time => self.go_to(&text, effects),
@@ -288,8 +311,8 @@ impl Player {
         match action {
             Action::Leave => effects.push(Effect::Leave),
             Action::Help => self.overlay = Some(Overlay::Help),
-            Action::AskTime => self.overlay = Some(Overlay::Prompt(Prompt::new(Asks::Time))),
-            Action::AskPattern => self.overlay = Some(Overlay::Prompt(Prompt::new(Asks::Pattern))),
+            Action::AskTime => self.overlay = Some(Overlay::Prompt(Asks::Time, Line::default())),
+            Action::AskPattern => self.overlay = Some(Overlay::Prompt(Asks::Pattern, Line::default())),
             Action::PlayOrPause => self.play_or_pause(effects),
             Action::Step(direction) => self.step(direction, effects),
             Action::Jump(seconds) => {

@@ -17,7 +17,14 @@ use crate::state::tree::Fold;
 pub fn draw(app: &App, detail: &Detail, frame: &mut Frame<'_>) {
     let theme = &app.theme;
     let body = areas::body(app.area);
-    for (page, place) in areas::tabs(app) {
+    let tabs = areas::tabs(app);
+    let (before, behind) = areas::more_tabs(&tabs);
+    for (is_there, mark, x) in [(before, "‹", body.x), (behind, "›", body.right().saturating_sub(1))] {
+        if is_there {
+            frame.buffer_mut().set_stringn(x, body.y, mark, 1, theme.accent);
+        }
+    }
+    for (page, place) in tabs {
         let style = if page == detail.page { theme.found } else { theme.dim };
         frame.render_widget(Paragraph::new(Span::styled(format!(" {} ", page.words()), style)), place);
     }
