@@ -91,7 +91,7 @@ fn every_view_lists_its_own_keys() {
         term.wait_for("no help", |screen| find(screen, "keys ─").is_none());
         if !keys.is_empty() {
             term.send(ESC);
-            term.wait_for_text("enter attach");
+            term.wait_for_text("n new");
         }
     }
     quit(&mut term);

@@ -11,7 +11,7 @@ use crate::keymap::Action;
 use crate::replay::{Point, Selection, Shape};
 use crate::state::pane::Pane;
 use crate::state::remembered::Layout;
-use crate::view::{areas, footer, form as form_view, overlay};
+use crate::view::{areas, footer, form as form_view, messages, overlay};
 use crate::{input, replay};
 
 /// Two clicks within this are one that means more.
@@ -72,6 +72,13 @@ impl App {
             None => self.click_session(at, &areas, is_twice),
             Some(View::Detail(_)) => self.click_detail(at, is_twice),
             Some(View::Hits(_)) => self.click_hit(at, is_twice),
+            Some(View::Messages { cursor }) => {
+                if let Some(clicked) = messages::at(self, *cursor, at) {
+                    self.views.pop();
+                    self.views.push(View::Messages { cursor: clicked });
+                }
+                Vec::new()
+            }
             Some(_) => Vec::new(),
         }
     }

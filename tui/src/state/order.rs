@@ -176,7 +176,7 @@ mod tests {
     fn who_needs_you_comes_first_and_the_order_is_steady() {
         let mut late = session("done", Status::Completed);
         late.ended_at = Some(jiff::Timestamp::UNIX_EPOCH);
-        let mut sessions = vec![
+        let mut sessions = [
             late,
             session("b10", Status::Active),
             session("b9", Status::Active),

@@ -7,7 +7,7 @@ use ratatui::widgets::Paragraph;
 use shared::event::Event;
 use shared::text::{fit, visible};
 
-use super::{areas, cell, rule};
+use super::{areas, cell, rule, wrapped};
 use crate::app::App;
 use crate::cli::length;
 use crate::state::detail::{Detail, Page};
@@ -45,7 +45,9 @@ pub fn draw(app: &App, detail: &Detail, frame: &mut Frame<'_>) {
     let rows = areas::page(app);
     let lines = lines(app, detail, usize::from(rows.width));
     if lines.is_empty() {
-        frame.render_widget(Paragraph::new(Span::styled(format!(" {}", empty(detail.page)), theme.dim)), rows);
+        let lines = wrapped(empty(detail.page), usize::from(rows.width).saturating_sub(2));
+        let lines: Vec<Line<'_>> = lines.into_iter().map(|line| Line::styled(format!(" {line}"), theme.dim)).collect();
+        frame.render_widget(Paragraph::new(lines), rows);
         return;
     }
     let top = detail.top();

@@ -12,7 +12,7 @@ use super::{cell, overlay, wrapped};
 use crate::app::App;
 use crate::state::form::{Field, Form};
 
-const WIDTH: u16 = 70;
+const WIDTH: u16 = 76;
 const LABEL: u16 = 12;
 
 const KEYS: [(KeyCode, KeyModifiers, &str, &str); 4] = [

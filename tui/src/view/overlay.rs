@@ -4,10 +4,10 @@ use ratatui::Frame;
 use ratatui::layout::{Position, Rect};
 use ratatui::style::Style;
 use ratatui::text::{Line, Span};
-use ratatui::widgets::{Block, Clear, Paragraph};
+use ratatui::widgets::{Block, Paragraph};
 use shared::text::{columns, visible};
 
-use super::{cell, form, help, wrapped};
+use super::{cell, clear, form, help, wrapped};
 use crate::app::{App, Overlay};
 use crate::state::act::Deed;
 use crate::state::palette::Palette;
@@ -101,7 +101,7 @@ pub fn palette_row(app: &App, palette: &Palette, at: Position) -> Option<usize> 
 pub fn draw(app: &App, frame: &mut Frame<'_>) {
     let (Some(overlay), Some(place)) = (&app.overlay, area(app)) else { return };
     let theme = &app.theme;
-    frame.render_widget(Clear, place);
+    clear(frame, place);
     let title = match overlay {
         Overlay::Help { .. } => " keys ",
         Overlay::Confirm { .. } => " sure? ",

@@ -124,6 +124,18 @@ fn the_palette_runs_the_action_that_is_clicked_and_scrolls() {
 }
 
 #[test]
+fn a_message_is_pointed_at() {
+    let (mut app, _, _) = two();
+    for word in ["one", "two", "three"] {
+        app.update(Event::Complaint(word.into()));
+    }
+    press(&mut app, "m");
+    app.update(down(20, 2));
+    assert!(matches!(app.views.last(), Some(View::Messages { cursor: 1 })));
+    assert_eq!(deeds(press(&mut app, "y")), vec![Effect::Copy("two".into())]);
+}
+
+#[test]
 fn a_form_is_filled_and_sent_with_the_mouse() {
     use crate::state::form::Field;
     for (width, height) in [(80, 24), (40, 15)] {
