@@ -161,7 +161,7 @@ fn rule(title: &[(String, Style)], right: &str, style: Style, area: Rect, frame:
 }
 
 /// By words; a word that is too long is cut.
-fn wrapped(text: &str, width: usize) -> Vec<String> {
+pub fn wrapped(text: &str, width: usize) -> Vec<String> {
     let mut lines = vec![String::new()];
     for word in text.split(' ') {
         let mut rest = word.to_owned();

@@ -180,6 +180,8 @@ impl App {
         match key.code {
             KeyCode::Char('d') | KeyCode::Esc | KeyCode::Tab | KeyCode::Left => {
                 self.focus = Focus::List;
+                // a narrow window shows it again only now
+                self.place_cursor();
                 Vec::new()
             }
             KeyCode::Char('n') => self.switch_pane(1),

@@ -79,7 +79,8 @@ pub struct History {
     last: Direction,
     area: Rect,
     prompt: Option<Edited>,
-    shows_help: bool,
+    /// The help is shown, from this line on.
+    help: Option<u16>,
     selection: Option<Selection>,
     /// Following what the program does meanwhile.
     watched: Offset,
@@ -116,7 +117,7 @@ impl History {
             last: Direction::Back,
             area: Rect::default(),
             prompt: None,
-            shows_help: false,
+            help: None,
             selection: None,
             watched,
             watching: None,
@@ -142,7 +143,8 @@ impl History {
     fn key(&mut self, key: KeyEvent, effects: &mut Vec<Effect>) {
         self.is_dirty = true;
         self.player.message = None;
-        if std::mem::take(&mut self.shows_help) {
+        if let Some(top) = self.help.take() {
+            self.help = super::view::help_key(view::HELP, top, key, self.area);
             return;
         }
         if let Some(prompt) = &mut self.prompt {
@@ -189,7 +191,7 @@ impl History {
             KeyCode::Char('N') => self.search(Direction::Forward, effects),
             KeyCode::Left | KeyCode::Char('H') => self.left = self.left.saturating_sub(8),
             KeyCode::Right | KeyCode::Char('L') => self.left = (self.left + 8).min(self.widest().saturating_sub(self.area.width)),
-            KeyCode::Char('?') => self.shows_help = true,
+            KeyCode::Char('?') => self.help = Some(0),
             _ => {}
         }
     }

@@ -5,7 +5,7 @@ mod seek;
 
 use std::time::Duration;
 
-use crossterm::event::{KeyEvent, KeyEventKind, MouseButton, MouseEvent, MouseEventKind};
+use crossterm::event::{KeyCode, KeyEvent, KeyEventKind, MouseButton, MouseEvent, MouseEventKind};
 use jiff::tz::TimeZone;
 use ratatui::layout::{Position as Point, Rect};
 use shared::id::Offset;
@@ -95,7 +95,8 @@ pub enum Looks {
 
 #[derive(Debug, PartialEq, Eq)]
 pub enum Overlay {
-    Help,
+    /// From this line on.
+    Help { top: u16 },
     /// A line to type in, at the bottom.
     Prompt(Asks, Line),
 }
@@ -280,8 +281,8 @@ impl Player {
         self.is_dirty = true;
         self.message = None;
         match &mut self.overlay {
-            Some(Overlay::Help) => {
-                self.overlay = None;
+            Some(Overlay::Help { top }) => {
+                self.overlay = view::help_key(keys::HELP, *top, key, self.area).map(|top| Overlay::Help { top });
             }
             Some(Overlay::Prompt(asks, line)) => {
                 let asks = *asks;
@@ -310,7 +311,7 @@ impl Player {
         self.is_dirty = true;
         match action {
             Action::Leave => effects.push(Effect::Leave),
-            Action::Help => self.overlay = Some(Overlay::Help),
+            Action::Help => self.overlay = Some(Overlay::Help { top: 0 }),
             Action::AskTime => self.overlay = Some(Overlay::Prompt(Asks::Time, Line::default())),
             Action::AskPattern => self.overlay = Some(Overlay::Prompt(Asks::Pattern, Line::default())),
             Action::PlayOrPause => self.play_or_pause(effects),
@@ -357,6 +358,19 @@ impl Player {
     }
 
     fn mouse(&mut self, mouse: MouseEvent, effects: &mut Vec<Effect>) {
+        if let Some(Overlay::Help { top }) = self.overlay {
+            let code = match mouse.kind {
+                MouseEventKind::ScrollUp => KeyCode::Up,
+                MouseEventKind::ScrollDown => KeyCode::Down,
+                MouseEventKind::Down(_) => KeyCode::Esc,
+                _ => return,
+            };
+            let to = view::help_key(keys::HELP, top, KeyEvent::from(code), self.area);
+            // the wheel closes nothing
+            self.overlay = to.or((code != KeyCode::Esc).then_some(top)).map(|top| Overlay::Help { top });
+            self.is_dirty = true;
+            return;
+        }
         match mouse.kind {
             MouseEventKind::ScrollUp => self.step(Direction::Back, effects),
             MouseEventKind::ScrollDown => self.step(Direction::Forward, effects),

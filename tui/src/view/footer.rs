@@ -74,7 +74,8 @@ fn draw_prompt(app: &App, prompt: &Prompt, frame: &mut Frame<'_>, area: Rect) {
     let hint = match prompt.error {
         // what is typed keeps a third of the line at least
         Some(_) => fit(&hint, left.max(room.saturating_sub(room / 3 + 3))),
-        None if columns(&hint) <= left => hint,
+        // half a word says nothing
+        None if left >= 12 => fit(&hint, left),
         None => String::new(),
     };
     let for_hint = if hint.is_empty() { 0 } else { columns(&hint) + 3 };

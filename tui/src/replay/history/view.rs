@@ -14,7 +14,7 @@ use crate::replay::place::on_the_wall;
 use crate::replay::screen_widget::{Part, ScreenWidget};
 use crate::replay::{status, view};
 
-const HELP: &[(&str, &str)] = &[
+pub(super) const HELP: &[(&str, &str)] = &[
     ("↑ ↓  k j", "a line up, down"),
     ("pgup pgdn", "a page; ctrl-u ctrl-d half of one"),
     ("g G", "top, bottom"),
@@ -105,8 +105,8 @@ impl History {
         let status = Rect { y: area.bottom().saturating_sub(1), height: area.height.min(1), ..area };
         let text = self.status(usize::from(area.width));
         frame.render_widget(Paragraph::new(text).style(Style::new().add_modifier(Modifier::REVERSED)), status);
-        if self.shows_help {
-            view::help(HELP, frame, area);
+        if let Some(top) = self.help {
+            view::help(HELP, top, frame, area);
         }
     }
 }
