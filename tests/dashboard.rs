@@ -3,6 +3,8 @@
 
 mod acts;
 mod begin;
+mod flood;
+mod hints;
 mod look;
 mod mouse;
 pub mod odd;
@@ -86,6 +88,21 @@ fn wait_place(term: &Term, text: &str) -> (u16, u16) {
 fn click(term: &Term, (row, col): (u16, u16)) {
     let (x, y) = (col + 1, row + 1);
     term.send(format!("\x1b[<0;{x};{y}M\x1b[<0;{x};{y}m").as_bytes());
+}
+
+/// Presses the left button on one cell, moves it over another and lets it go on a third; with these modifiers.
+fn drag(term: &Term, from: (u16, u16), over: (u16, u16), to: (u16, u16), modifiers: u8) {
+    let at = |button: u8, (row, col): (u16, u16), end: char| format!("\x1b[<{};{};{}{end}", button + modifiers, col + 1, row + 1);
+    term.send(format!("{}{}{}", at(0, from, 'M'), at(32, over, 'M'), at(0, to, 'm')).as_bytes());
+}
+
+/// What was put into the clipboard last.
+fn copied(term: &Term) -> Option<String> {
+    use base64::Engine;
+    let text = String::from_utf8_lossy(&term.bytes()).into_owned();
+    let (_, rest) = text.rsplit_once("\x1b]52;c;")?;
+    let encoded = rest.split(['\x1b', '\x07']).next()?;
+    String::from_utf8(base64::engine::general_purpose::STANDARD.decode(encoded).ok()?).ok()
 }
 
 fn size_of(root: &Root, name: &str) -> Value {

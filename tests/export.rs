@@ -91,6 +91,11 @@ fn the_real_asciinema_plays_what_is_exported() {
     assert!(root.screen("theirs").contains("from-asciinema"));
     let session = root.session("theirs");
     assert_eq!((&session["status"], &session["metadata"]["imported"]["title"]), (&json!("completed"), &json!("their title")));
+    // written again it is called what it was called, not what we call it
+    let cast = root.run(&["export", "theirs", "--format", "cast"]).ok();
+    assert!(cast.lines().next().is_some_and(|header| header.contains("\"their title\"")), "{cast}");
+    let page = root.run(&["export", "theirs", "--format", "html"]).ok();
+    assert!(page.contains("<title>their title</title>"), "{}", &page[..page.len().min(600)]);
 }
 
 #[test]

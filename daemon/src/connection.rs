@@ -5,13 +5,13 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use interprocess::local_socket::tokio::Stream;
-use shared::event::Author;
 use shared::frame;
 use shared::message::{self, Answer, Code, Failure, Hello, HelloLine, INPUT, MAX_LINE, OUTPUT, PROTOCOL, Push, Request};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use crate::attachment::{Outbox, Outgoing};
 use crate::context::{Context, Stop};
+use crate::peer::Peer;
 use crate::request::{self, Caller};
 
 /// A stranger that says nothing holds no place for longer.
@@ -23,11 +23,11 @@ const READ_BYTES: usize = 4 << 10;
 /// Calls of one client that are under way; more make it wait. A dashboard waits for each of its tiles.
 const CALLS_AT_ONCE: usize = 256;
 
-pub async fn serve(context: Context, stream: Stream, author: Author) {
+pub async fn serve(context: Context, stream: Stream, peer: Peer) {
     context.clients.fetch_add(1, Ordering::Relaxed);
     let stream = Arc::new(stream);
     let outbox = Arc::new(Outbox::default());
-    let caller = Arc::new(Caller::new(Arc::clone(&outbox), author));
+    let caller = Arc::new(Caller::new(Arc::clone(&outbox), peer));
     let mut writer = tokio::spawn(write(Arc::clone(&stream), Arc::clone(&caller)));
     let mut reading = Reading {
         context: Arc::clone(&context),
@@ -168,7 +168,10 @@ impl Reading {
         match serde_json::from_slice::<HelloLine>(&line) {
             Ok(theirs) => {
                 self.speaks_ours = theirs.hello.protocol == PROTOCOL;
-                let hello = Hello { protocol: PROTOCOL, version: shared::VERSION.to_owned(), pid: std::process::id() };
+                if theirs.hello.person {
+                    self.caller.says_person();
+                }
+                let hello = Hello { protocol: PROTOCOL, version: shared::VERSION.to_owned(), pid: std::process::id(), person: false };
                 self.outbox.line(&HelloLine { hello });
                 true
             }

@@ -1,5 +1,5 @@
 //! A holder owns one program with its PTY and appends what it says to the recording. It outlives the daemon.
-//! `process`, `recorder`, `peer`, `pty`, `driver`, `echo`, `freeze`, `group`, `limit` and `wire` run inside the holder; `spawn` and `link` are the daemon's side.
+//! `process`, `recorder`, `peer`, `pty`, `driver`, `echo`, `freeze`, `group`, `limit`, `typed` and `wire` run inside the holder; `spawn` and `link` are the daemon's side.
 
 mod driver;
 mod echo;
@@ -13,6 +13,7 @@ mod pty;
 mod recorder;
 pub mod spawn;
 mod tree;
+pub mod typed;
 pub mod wire;
 
 use std::time::Duration;

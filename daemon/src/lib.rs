@@ -18,6 +18,7 @@ mod launch;
 mod lifecycle;
 mod log;
 mod notify;
+mod peer;
 mod picture;
 mod policy;
 mod poll;

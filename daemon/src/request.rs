@@ -33,6 +33,7 @@ use tokio::task::AbortHandle;
 
 use crate::attachment::Outbox;
 use crate::context::Context;
+use crate::peer::Peer;
 use crate::poll::Sink;
 use crate::runtime::{ClientId, Room, RuntimeHandle, Typist};
 use crate::{attention, cleanup, store};
@@ -44,8 +45,9 @@ pub use session::{check_folder, end_lingering, end_runtime};
 /// Whoever sent the request, as far as requests need to know.
 pub struct Caller {
     pub outbox: Arc<Outbox>,
-    /// Who it is, as far as the daemon can see.
-    author: Author,
+    peer: Peer,
+    /// It has said that a person acts through it.
+    is_person: AtomicBool,
     attachment: Mutex<Option<(RuntimeHandle, ClientId)>>,
     /// Its terminal has shown a session.
     has_shown: AtomicBool,
@@ -71,16 +73,26 @@ impl Drop for Terminal {
 }
 
 impl Caller {
-    pub fn new(outbox: Arc<Outbox>, author: Author) -> Self {
+    pub fn new(outbox: Arc<Outbox>, peer: Peer) -> Self {
         Self {
             outbox,
-            author,
+            peer,
+            is_person: AtomicBool::new(false),
             attachment: Mutex::new(None),
             has_shown: AtomicBool::new(false),
             typed_behind: Mutex::default(),
             terminal: Mutex::new(None),
             import: Mutex::new(None),
         }
+    }
+
+    pub fn says_person(&self) {
+        self.is_person.store(true, Ordering::Relaxed);
+    }
+
+    /// Who it is, as far as the daemon can see.
+    fn author(&self) -> Author {
+        self.peer.author(self.is_person.load(Ordering::Relaxed))
     }
 
     fn attachment(&self) -> Option<(RuntimeHandle, ClientId)> {
@@ -173,7 +185,7 @@ pub async fn perform(context: &Context, caller: &Arc<Caller>, id: u64, request: 
             Ok(Some(Answer::new(id, $outcome)))
         };
     }
-    let author = caller.author;
+    let author = caller.author();
     match request {
         Request::New(new) => answer!(session::new(context, new, author).await),
         Request::List(filter) => answer!(session::list(context, filter).await),

@@ -48,6 +48,7 @@ enum Ask {
         joins: Joins,
         room: Room,
         prefix: Prefix,
+        stream: Option<Place>,
         answer: oneshot::Sender<(ClientId, bool)>,
     },
     Detach(ClientId, oneshot::Sender<Option<bool>>),
@@ -113,6 +114,13 @@ pub enum Room {
     OfSession,
     /// Nothing that matters: room has been made.
     Made,
+}
+
+/// A place in the bytes of a client that counts them: which stream, and how many were before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Place {
+    pub stream: u64,
+    pub at: u64,
 }
 
 /// Where input comes from.
@@ -263,6 +271,8 @@ struct Running {
 struct Typed {
     from: Typist,
     bytes: Vec<u8>,
+    /// Where they begin, of a client that counts.
+    place: Option<Place>,
     sent: usize,
     taken: Option<oneshot::Sender<Result<(), Failure>>>,
 }

@@ -14,9 +14,7 @@ use interprocess::local_socket::traits::StreamCommon;
 use interprocess::local_socket::{GenericFilePath, ListenerOptions};
 use interprocess::os::unix::local_socket::ListenerOptionsExt;
 use shared::config::Config;
-use shared::event::Author;
 use shared::paths::Paths;
-use shared::runtime::MARKS;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
@@ -24,6 +22,7 @@ use tokio::task::JoinSet;
 use crate::agent::Agents;
 use crate::context::{Context, Stop, World};
 use crate::log::Log;
+use crate::peer::Peer;
 use crate::queue::Queue;
 use crate::registry::Registry;
 use crate::store::{self, StoreHandle};
@@ -205,22 +204,6 @@ fn point_to_socket(paths: &Paths) -> io::Result<()> {
     std::fs::rename(temporary, paths.pointer())
 }
 
-/// Who is calling, as the kernel tells it: a process inside a session is at work there for somebody, and so is the door for
-/// agents; any other is a script or a person at a prompt. What is typed into an attached terminal is always a person's.
-fn author_of(pid: Option<i32>) -> Author {
-    let inside = pid.and_then(|pid| std::fs::read(format!("/proc/{pid}/environ")).ok()).is_some_and(|environment| {
-        let mark = format!("{}=", MARKS[0]);
-        environment.split(|byte| *byte == 0).any(|variable| variable.starts_with(mark.as_bytes()))
-    });
-    // the door for agents is a program of ours
-    let is_door = pid.and_then(|pid| std::fs::read(format!("/proc/{pid}/cmdline")).ok()).is_some_and(|line| {
-        let mut words = line.split(|byte| *byte == 0);
-        let is_ours = words.next().is_some_and(|program| program.ends_with(b"sessions-tui"));
-        is_ours && words.find(|word| !word.starts_with(b"--socket")).is_some_and(|word| word == b"mcp")
-    });
-    if inside || is_door { Author::Agent } else { Author::Api }
-}
-
 async fn serve(context: &Context, listener: Listener) -> io::Result<()> {
     let mut terminate = signal(SignalKind::terminate())?;
     let mut interrupt = signal(SignalKind::interrupt())?;
@@ -234,8 +217,7 @@ async fn serve(context: &Context, listener: Listener) -> io::Result<()> {
                 Ok(stream) => {
                     match stream.peer_creds() {
                         Ok(peer) if peer.euid() == Some(uid) => {
-                            let author = author_of(peer.pid());
-                            clients.spawn(connection::serve(Arc::clone(context), stream, author));
+                            clients.spawn(connection::serve(Arc::clone(context), stream, Peer::of(peer.pid())));
                         }
                         _ => context.log.warn("a connection of another user was refused"),
                     }

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::event::Event;
-use crate::id::{Seq, SessionId, ThreadId};
+use crate::id::{RuntimeId, Seq, SessionId, ThreadId};
 use crate::lease::Lease;
 use crate::runtime::Runtime;
 use crate::screen::Size;
@@ -21,6 +21,11 @@ pub struct Attached {
     pub direct: bool,
     /// How the program ended, when there is only its last screen to show.
     pub ended: Option<String>,
+    /// Whoever counts what it types: in which runtime, and how much of it arrived there. What is typed next is counted from there.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub runtime: Option<RuntimeId>,
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub taken: Option<u64>,
 }
 
 /// A session after what was asked, and what the caller should know about it.

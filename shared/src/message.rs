@@ -41,6 +41,9 @@ pub struct Hello {
     pub protocol: u32,
     pub version: String,
     pub pid: u32,
+    /// Whoever speaks here carries out what a person does at a terminal, key by key.
+    #[serde(default)]
+    pub person: bool,
 }
 
 /// The first line in each direction.
@@ -490,6 +493,9 @@ pub struct Attach {
     /// The caller's, for a hibernated program that has to be started again; never stored.
     #[serde(default)]
     pub environment: Option<Vec<(String, String)>>,
+    /// A number of its own for what this client types, so that after a crash each byte arrives, and none twice.
+    #[serde(default)]
+    pub stream: Option<u64>,
 }
 
 /// A terminal device: its path, and its number to make sure that it is the same one here.
@@ -586,6 +592,10 @@ pub enum Push {
     /// The attached client has control now, or has lost it.
     Control {
         held: bool,
+    },
+    /// So many bytes of what the attached client types have reached the program.
+    Taken {
+        bytes: u64,
     },
     /// What a call that is being streamed has printed, exactly.
     ExecOutput {

@@ -30,6 +30,9 @@ pub struct Outline {
     pub runtime: RuntimeId,
     pub session: SessionId,
     pub name: String,
+    /// What it was called where it was imported from.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub title: Option<String>,
     /// An interpreter's transcript; none: a program's terminal.
     pub language: Option<Language>,
     pub command: Vec<String>,

@@ -105,7 +105,13 @@ fn undoing_takes_back_one_change_after_the_other() {
     term.send(b"R");
     term.wait_for_text("new name: api");
     term.send(b"\x15taken\r");
-    term.wait_for_text("taken");
+    // what was typed is there to be corrected, with the reason
+    term.wait_for("the refusal beside it", |screen| {
+        let last = screen.row_text(29);
+        last.contains("new name: taken") && last.contains("already")
+    });
+    term.send(ESC);
+    term.wait_for("no prompt", |screen| find(screen, "new name").is_none());
     term.send(b"m");
     term.wait_for("the refusal", |screen| {
         (0..30).any(|row| screen.row_text(row).contains("taken") && screen.row_text(row).contains("name"))
@@ -230,6 +236,10 @@ fn a_recording_is_written_once_then_forgotten_then_removed() {
         last.contains("job.txt") && (last.contains("exists") || last.contains("there already"))
     });
     assert_eq!(std::fs::read_to_string(&file).expect("there"), "mine");
+    // another name is a matter of a few keys
+    term.send(b"\x7f\x7f\x7f\x7f2.txt\r");
+    term.wait_for_text("written:");
+    assert!(root.work().join("job2.txt").exists());
 
     term.send(b"F");
     term.wait_for_text("Forget everything job printed?");
@@ -283,4 +293,100 @@ fn every_action_has_a_name_and_esc_backs_out_of_everything() {
     term.send(b"\x03");
     assert_eq!(term.wait_exit(), 0);
     super::assert_given_back(&term);
+}
+
+#[test]
+fn what_a_person_does_here_is_told_as_a_persons() {
+    let root = Root::new();
+    let mut term = sleepers(&root, &["a1", "b2"]);
+    root.record("task", &["--task", "First"]);
+    term.wait_for_text("3 active");
+    go_to(&term, "a1");
+    term.send(b"p");
+    term.wait_for_text("a1 paused");
+    term.send(b"u");
+    term.wait_for_text("a1 resumed");
+    term.send(b"x");
+    term.wait_for_text("End a1?");
+    term.send(b"y");
+    term.wait_for_text("a1 ended");
+    go_to(&term, "task");
+    term.send(b"c");
+    term.wait_for_text("result");
+    term.send(b"done\r");
+    term.wait_for_text("task completed");
+    term.send(b"n");
+    term.wait_for_text("new session");
+    term.send(b"sleep 1000\tmade\x13");
+    term.wait_for_text("made is running");
+    go_to(&term, "b2");
+    term.send(b"!");
+    term.wait_for_text("bash>");
+    term.send(b"true\r");
+    term.wait_for_text("bash in b2 done");
+    // another daemon is told the same
+    root.kill_daemon();
+    term.wait_for_text("active");
+    wait_until("it is back", || root.daemons().len() == 1);
+    go_to(&term, "b2");
+    term.send(b"p");
+    term.wait_for_text("b2 paused");
+    quit(&mut term);
+    let author = |name: &str, kind: &str| {
+        let found = root.events(name).into_iter().rev().find(|event| event["type"] == kind);
+        found.unwrap_or_else(|| panic!("{name} has a {kind}: {:?}", root.kinds(name)))["author"].clone()
+    };
+    for (name, kind) in [
+        ("a1", "pause"),
+        ("a1", "resume"),
+        ("a1", "error"),
+        ("task", "complete"),
+        ("made", "start"),
+        ("b2", "exec_started"),
+        ("b2", "pause"),
+    ] {
+        assert_eq!(author(name, kind), "human", "{name} {kind}");
+    }
+    // the same from a script is not
+    root.run(&["resume", "b2"]).ok();
+    assert_eq!(author("b2", "resume"), "api");
+    // and a dashboard inside a session acts for whoever works there
+    root.start("inside", BASH);
+    root.run(&["send", "inside", "--enter", env!("CARGO_BIN_EXE_sessions-tui")]).ok();
+    root.wait_screen("inside", "by name");
+    root.run(&["send", "inside", "p"]).ok();
+    wait_until("paused by it", || {
+        root.events("b2")
+            .iter()
+            .chain(&root.events("made"))
+            .chain(&root.events("inside"))
+            .any(|event| event["type"] == "pause" && event["author"] == "agent")
+    });
+}
+
+#[test]
+fn a_long_export_tells_how_far_it_is_while_keys_go_on() {
+    let root = Root::new();
+    root.start_script("big", "seq 1 600000; exit 0");
+    root.wait_status("big", "completed");
+    let mut term = open(&root);
+    wait_cursor(&term, "big");
+    term.send(b"E");
+    term.wait_for_text("big.cast");
+    term.send(b"\x15big.html\r");
+    let mut percents = std::collections::BTreeSet::new();
+    term.wait_for("three steps on the way", |screen| {
+        let last = screen.row_text(29);
+        if let Some((_, percent)) = last.split_once("writing big.html ") {
+            percents.insert(percent.trim().to_owned());
+        }
+        percents.len() >= 3
+    });
+    // other keys are heard meanwhile, and a second file has to wait
+    term.send(b"?");
+    term.wait_for_text("attach, only to watch");
+    term.send(ESC);
+    term.wait_for_text("written:");
+    assert!(std::fs::read_to_string(root.work().join("big.html")).expect("written").contains("600000"));
+    quit(&mut term);
 }

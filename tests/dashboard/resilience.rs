@@ -92,6 +92,36 @@ fn typing_beside_the_list_goes_on_after_a_crash() {
 }
 
 #[test]
+fn keys_typed_around_a_crash_arrive_once_and_in_order() {
+    let root = Root::new();
+    root.start("api", BASH);
+    let mut term = open(&root);
+    wait_cursor(&term, "api");
+    term.send(TAB);
+    term.send(b"echo begin-$((40+2))\r");
+    term.wait_for_text("begin-42");
+    // a new daemon each time, killed while keys are on their way; what the shell got is in a file
+    let line = |n: u32| format!("echo {n} >> got\r");
+    let file = root.work().join("got");
+    // more deaths than these within ten seconds are taken for a fault
+    for n in 0..5 {
+        let daemon = root.daemon_pid();
+        term.send(line(3 * n).as_bytes());
+        process::kill(daemon);
+        // in the instant after, and once more while the next one starts
+        term.send(line(3 * n + 1).as_bytes());
+        wait_for("another daemon", || root.daemons().into_iter().find(|pid| *pid != daemon));
+        term.send(line(3 * n + 2).as_bytes());
+        wait_until("the line", || std::fs::read_to_string(&file).is_ok_and(|text| text.lines().any(|got| got == (3 * n + 2).to_string())));
+    }
+    let got: Vec<u32> = std::fs::read_to_string(&file).expect("written").lines().map(|line| line.parse().expect("a number")).collect();
+    assert_eq!(got, (0..15).collect::<Vec<u32>>(), "each once, in order");
+    term.send(b"\x02x");
+    wait_cursor(&term, "api");
+    quit(&mut term);
+}
+
+#[test]
 fn a_daemon_that_is_stopped_stays_so_until_it_is_asked_for() {
     let root = Root::new();
     root.start("api", BASH);

@@ -64,6 +64,47 @@ fn the_detail_tells_everything_and_plays_from_an_event() {
 }
 
 #[test]
+fn a_command_of_the_details_is_played_from_its_beginning() {
+    let root = Root::new();
+    // a shell that tells of its commands
+    root.json(&["new", "-d", "--json", "-n", "shell", "--", "bash"]);
+    for (line, shows) in
+        [("echo first-$((40+2))", "first-42"), ("clear; echo second-$((40+3))", "second-43"), ("clear; echo third-$((40+4))", "third-44")]
+    {
+        root.run(&["send", "shell", "--enter", line]).ok();
+        root.wait_screen("shell", shows);
+    }
+    root.run(&["exec", "-s", "shell", "-l", "python", "print('of-a-' + 'call')"]).ok();
+    let mut term = open(&root);
+    wait_cursor(&term, "shell");
+    term.send(b"i\t\t");
+    term.wait_for_text("clear; echo second-");
+    term.send(b"/second\r");
+    term.wait_for("one command", |screen| find(screen, "clear; echo second-").is_some() && find(screen, "first-$").is_none());
+    term.send(b"\r");
+    term.wait_for("a player, paused there", |screen| find(screen, "⏸").is_some() && find(screen, "❯ clear; echo second-").is_some());
+    assert!(!term.text().contains("third-44"), "not the end:\n{}", term.text());
+    term.send(b"q");
+    term.wait_for_text("clear; echo second-");
+    // a call to an interpreter is played in its own transcript
+    term.send(ESC);
+    term.wait_for_text("of-a-");
+    term.send(b"/of-a-\r");
+    term.wait_for("one call", |screen| find(screen, "of-a-").is_some() && find(screen, "echo second-").is_none());
+    term.send(b"\r");
+    term.wait_for("its player", |screen| find(screen, "⏸").is_some() || find(screen, "▶").is_some());
+    term.send(b"G");
+    term.wait_for_text("of-a-call");
+    term.send(b"q");
+    term.wait_for_text("play from there");
+    term.send(ESC);
+    term.wait_for_text("echo second-");
+    term.send(ESC);
+    wait_cursor(&term, "shell");
+    quit(&mut term);
+}
+
+#[test]
 fn a_search_finds_what_was_printed_and_plays_that_moment() {
     let root = Root::new();
     told(&root);

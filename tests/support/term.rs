@@ -265,7 +265,7 @@ fn set_size(master: &OwnedFd, size: Size) {
 }
 
 /// The dots that fill a window larger than what it shows are no text.
-fn text_of(screen: &Screen) -> String {
+pub fn text_of(screen: &Screen) -> String {
     let rows: Vec<String> = (0..screen.size().rows).map(|row| screen.row_text(row).trim_end_matches([' ', '·']).to_owned()).collect();
     rows.join("\n").trim_end_matches('\n').to_owned()
 }

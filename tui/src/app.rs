@@ -5,6 +5,7 @@ mod answers;
 mod keys;
 mod mouse;
 mod overlay;
+mod refusal;
 mod terminal;
 #[cfg(test)]
 pub mod tests;
@@ -22,7 +23,7 @@ use shared::live::Calendar;
 use shared::stats::{Disk, Stats};
 
 use crate::event::{Asked, Effect, Event, Turn};
-use crate::keymap::{Keymap, Place};
+use crate::keymap::{Action, Keymap, Place};
 use crate::state::act::{Batch, Deed};
 use crate::state::detail::Detail;
 use crate::state::hits::Hits;
@@ -123,6 +124,10 @@ pub struct App {
     batches: HashMap<Turn, Batch>,
     /// What takes the last changes back, newest last, each with the turn of the change.
     undo: Vec<(Turn, Vec<(SessionId, Deed)>)>,
+    /// Lines that were typed and are under way, or were refused.
+    lines: refusal::Lines,
+    /// What holds the mouse from its press to its release.
+    grab: Option<mouse::Grab>,
     stale: HashSet<SessionId>,
     stale_due: Option<Duration>,
     is_asking_rows: bool,
@@ -173,6 +178,8 @@ impl App {
             turn: 0,
             batches: HashMap::new(),
             undo: Vec::new(),
+            lines: refusal::Lines::default(),
+            grab: None,
             stale: HashSet::new(),
             stale_due: None,
             is_asking_rows: false,
@@ -182,7 +189,9 @@ impl App {
             is_dirty: true,
         };
         if is_first_time {
-            app.say("n starts something, enter attaches to it, ? shows every key");
+            let key = |action| app.keymap.hint(Place::List, action);
+            let (new, open, help) = (key(Action::New), key(Action::Open), key(Action::Help));
+            app.say(format!("{new} starts something, {open} attaches to it, {help} shows every key"));
         }
         let effects = vec![app.ask_list()];
         (app, effects)
@@ -235,6 +244,10 @@ impl App {
             Event::Wrote(turn, outcome) => {
                 if self.exporting.as_ref().is_some_and(|(mine, _, _)| *mine == turn) {
                     self.exporting = None;
+                }
+                match &outcome {
+                    Ok(_) => self.line_done(turn),
+                    Err(why) => self.line_refused(turn, why),
                 }
                 self.say_outcome(outcome);
                 Vec::new()
@@ -316,6 +329,7 @@ impl App {
     pub fn place(&self) -> Place {
         match self.views.last() {
             None if self.layout == Layout::Grid && self.pane.is_none() => Place::Grid,
+            None if self.pane.is_some() => Place::Beside,
             None => Place::List,
             Some(View::Detail(_)) => Place::Detail,
             Some(View::Hits(_)) => Place::Hits,

@@ -127,19 +127,20 @@ impl Session {
     /// Gives the terminal to the look back, and takes it again; `None` if the window is gone.
     async fn look_back(self, paths: &Paths, wish: &Wish) -> Result<Option<Self>, Failure> {
         let Self { tty, mut waiting, name, id, language, was_watching, .. } = self;
-        let mut typed = Vec::new();
         // the program's modes and its alternate screen go, as when leaving
         drop(tty);
         waiting.clear();
         let shown = id.map_or_else(|| name.clone(), |id| id.to_string());
         let of = Of { name: shown, language, runtime: None };
-        match replay::look_back(paths, of).await {
-            Ok(replay::Left::ByKey { typed: behind }) => typed = behind,
-            Ok(replay::Left::Gone) => return Ok(None),
-            // nothing of it is recorded: there is nothing to look back at
-            Err(failure) if failure.code == Code::Status => {}
-            Err(failure) => return Err(failure),
-        }
+        let left = match replay::look_back(paths, of).await {
+            // nothing of it is recorded: that is said, and there it ends
+            Err(failure) if failure.code == Code::Status => replay::notice(&failure.message).await,
+            outcome => outcome,
+        };
+        let typed = match left? {
+            replay::Left::ByKey { typed } => typed,
+            replay::Left::Gone => return Ok(None),
+        };
         let tty = Tty::raw().map_err(broken)?;
         Ok(Some(Self { tty, keys: PrefixKeys::new(wish.prefix), waiting, name, id, language, typed, behind: Vec::new(), was_watching }))
     }
@@ -168,6 +169,7 @@ impl Session {
             prefix: wish.prefix,
             tty: tty::name(),
             environment: Some(environment::inherited()),
+            stream: None,
         };
         let call = client.send(Request::Attach(request)).await.map_err(Trouble::Daemon)?;
         self.waiting.clear();
@@ -249,7 +251,7 @@ impl Session {
                     Incoming::Push(Push::Stopping { restart: false }) => {
                         return Ok(End::Left(Left::Detached(format!("the daemon was stopped; {} goes on", self.name))));
                     }
-                    Incoming::Push(Push::Event(_) | Push::CaughtUp { .. } | Push::ExecOutput { .. } | Push::Hit { .. } | Push::SearchProgress { .. }) => {}
+                    Incoming::Push(Push::Event(_) | Push::CaughtUp { .. } | Push::ExecOutput { .. } | Push::Hit { .. } | Push::SearchProgress { .. } | Push::Taken { .. }) => {}
                 },
             }
         }

@@ -26,6 +26,15 @@ pub struct Client {
     pub daemon: Hello,
 }
 
+/// For whom a client acts: it says so, and the daemon sees whether that can be.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Acts {
+    #[default]
+    ForAnyone,
+    /// Each request is a key that a person pressed here.
+    ForPerson,
+}
+
 /// What the daemon says.
 #[derive(Debug)]
 pub enum Incoming {
@@ -37,9 +46,10 @@ pub enum Incoming {
 impl Client {
     /// Connects and exchanges versions. The inner failure is something else than a daemon of ours. A first call travels
     /// with the hello, so that a short command waits for the daemon only once; its answer is the next to arrive.
-    pub async fn connect(socket: &Path, first: Option<&Request>) -> io::Result<Result<Self, Failure>> {
+    pub async fn connect(socket: &Path, acts: Acts, first: Option<&Request>) -> io::Result<Result<Self, Failure>> {
         let stream = Stream::connect(socket.to_fs_name::<GenericFilePath>()?).await?;
-        let hello = Hello { protocol: PROTOCOL, version: shared::VERSION.to_owned(), pid: std::process::id() };
+        let person = acts == Acts::ForPerson;
+        let hello = Hello { protocol: PROTOCOL, version: shared::VERSION.to_owned(), pid: std::process::id(), person };
         let mut client =
             Self { stream, arrived: Vec::new(), looked_through: 0, next_id: 1, pushes: VecDeque::new(), daemon: hello.clone() };
         let mut line = serde_json::to_vec(&HelloLine { hello })?;

@@ -10,7 +10,7 @@ use shared::message::{Code, Failure, Request};
 use shared::paths::Paths;
 use shared::runtime::{MARKS, ROLE};
 
-use crate::client::{Client, FIRST};
+use crate::client::{Acts, Client, FIRST};
 use crate::environment;
 
 /// A daemon that another client is starting gets this long to listen.
@@ -28,12 +28,12 @@ pub const TAKEN: &str = "taken";
 
 /// The running daemon, or `None`.
 pub async fn running(paths: &Paths) -> Result<Option<Client>, Failure> {
-    reach(paths, None).await
+    reach(paths, Acts::ForAnyone, None).await
 }
 
 /// One call to the daemon, which is started if it is not running.
 pub async fn call<T: DeserializeOwned>(paths: &Paths, request: Request) -> Result<T, Failure> {
-    match reach(paths, Some(&request)).await? {
+    match reach(paths, Acts::ForAnyone, Some(&request)).await? {
         Some(mut client) => match client.version_gap() {
             Some(gap) => Err(gap),
             None => client.answer(FIRST).await,
@@ -44,7 +44,7 @@ pub async fn call<T: DeserializeOwned>(paths: &Paths, request: Request) -> Resul
 
 /// Sends a first call to the daemon, which is started if it is not running; whatever comes next is its answer, or about it.
 pub async fn send_first(paths: &Paths, request: &Request) -> Result<Client, Failure> {
-    if let Some(client) = reach(paths, Some(request)).await? {
+    if let Some(client) = reach(paths, Acts::ForAnyone, Some(request)).await? {
         return match client.version_gap() {
             Some(gap) => Err(gap),
             None => Ok(client),
@@ -55,9 +55,9 @@ pub async fn send_first(paths: &Paths, request: &Request) -> Result<Client, Fail
     Ok(client)
 }
 
-async fn reach(paths: &Paths, first: Option<&Request>) -> Result<Option<Client>, Failure> {
+async fn reach(paths: &Paths, acts: Acts, first: Option<&Request>) -> Result<Option<Client>, Failure> {
     for socket in candidates(paths) {
-        match Client::connect(&socket, first).await {
+        match Client::connect(&socket, acts, first).await {
             Ok(client) => return client.map(Some),
             Err(error) => match error.kind() {
                 io::ErrorKind::NotFound
@@ -74,9 +74,14 @@ async fn reach(paths: &Paths, first: Option<&Request>) -> Result<Option<Client>,
 
 /// The daemon, started if it is not running; of a version we can talk to.
 pub async fn connect(paths: &Paths) -> Result<Client, Failure> {
-    let client = match running(paths).await? {
+    connect_as(paths, Acts::ForAnyone).await
+}
+
+/// As [`connect`], for whoever acts for somebody in particular.
+pub async fn connect_as(paths: &Paths, acts: Acts) -> Result<Client, Failure> {
+    let client = match reach(paths, acts, None).await? {
         Some(client) => client,
-        None => start(paths).await?,
+        None => start_as(paths, acts).await?,
     };
     match client.version_gap() {
         Some(gap) => Err(gap),
@@ -90,17 +95,24 @@ const CRASH_WINDOW: Duration = Duration::from_secs(10);
 
 /// How often the daemon died under a client that stays.
 #[derive(Default)]
-pub struct Crashes(Vec<Instant>);
+pub struct Crashes {
+    seen: Vec<Instant>,
+    acts: Acts,
+}
 
 impl Crashes {
+    pub fn of(acts: Acts) -> Self {
+        Self { seen: Vec::new(), acts }
+    }
+
     /// Another daemon, unless they die again and again.
     pub async fn again(&mut self, paths: &Paths) -> Result<Client, Failure> {
-        self.0.retain(|at| at.elapsed() < CRASH_WINDOW);
-        self.0.push(Instant::now());
-        if self.0.len() > MAX_CRASHES {
+        self.seen.retain(|at| at.elapsed() < CRASH_WINDOW);
+        self.seen.push(Instant::now());
+        if self.seen.len() > MAX_CRASHES {
             return Err(no_daemon(format!("the daemon dies again and again: see {}", paths.log().display())));
         }
-        connect(paths).await
+        connect_as(paths, self.acts).await
     }
 }
 
@@ -119,6 +131,10 @@ fn candidates(paths: &Paths) -> Vec<PathBuf> {
 /// Starts a daemon of its own session, which goes on when we end. One that is just ending keeps its place for a moment, and
 /// another client may be quicker: then it is tried again until somebody listens.
 pub async fn start(paths: &Paths) -> Result<Client, Failure> {
+    start_as(paths, Acts::ForAnyone).await
+}
+
+async fn start_as(paths: &Paths, acts: Acts) -> Result<Client, Failure> {
     let deadline = Instant::now() + PATIENCE;
     loop {
         let word = launch(paths)?;
@@ -129,7 +145,7 @@ pub async fn start(paths: &Paths) -> Result<Client, Failure> {
         }
         let again = Instant::now() + LAUNCH_AGAIN;
         while Instant::now() < again {
-            if let Some(client) = running(paths).await? {
+            if let Some(client) = reach(paths, acts, None).await? {
                 return Ok(client);
             }
             tokio::time::sleep(RETRY).await;

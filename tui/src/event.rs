@@ -88,8 +88,8 @@ pub enum Asked {
     Look(SessionId),
     Seen,
     New(Then),
-    Deed(Turn, Deed),
-    Exec,
+    Deed(Turn, SessionId, Deed),
+    Exec(Turn),
     Layers(SessionId),
     States(SessionId),
     Events(SessionId),
@@ -157,6 +157,7 @@ pub enum Effect {
     New(Box<shared::message::NewSession>, Then),
     /// Runs code in an interpreter of a session, which is started as if from this terminal.
     Exec {
+        turn: Turn,
         session: SessionId,
         language: Language,
         code: String,

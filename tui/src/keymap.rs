@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+use shared::config::Prefix;
 
 /// Everything a user can ask the dashboard for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -64,6 +65,10 @@ pub enum Action {
 pub enum Place {
     List,
     Grid,
+    /// The list, with a terminal beside it.
+    Beside,
+    /// The terminal beside the list: its keys are the program's, but for those behind the prefix.
+    Pane,
     Detail,
     Stats,
     Messages,
@@ -79,11 +84,12 @@ pub struct Row {
     pub places: &'static [Place],
 }
 
-use Place::{Detail, Grid, Hits, List, Messages, Stats};
+use Place::{Beside, Detail, Grid, Hits, List, Messages, Stats};
 
-const SESSIONS: &[Place] = &[List, Grid];
-const OF_ONE: &[Place] = &[List, Grid, Detail];
-const EVERYWHERE: &[Place] = &[List, Grid, Detail, Stats, Messages, Hits];
+const SESSIONS: &[Place] = &[List, Grid, Beside];
+const OF_ONE: &[Place] = &[List, Grid, Beside, Detail];
+const EVERYWHERE: &[Place] = &[List, Grid, Beside, Detail, Stats, Messages, Hits];
+const IN_VIEWS: &[Place] = &[Detail, Stats, Messages, Hits];
 
 macro_rules! rows {
     ($($action:ident $name:literal $what:literal $keys:expr, $places:expr;)*) => {
@@ -93,9 +99,12 @@ macro_rules! rows {
 
 /// In the order in which the help shows them.
 pub const ROWS: &[Row] = rows! {
-    Open "open" "attach; of an ended one, play what it recorded" ["enter"], SESSIONS;
-    Open "open" "play from there" ["enter"], &[Detail, Hits];
-    Split "split" "type into it, with the list beside it" ["tab"], SESSIONS;
+    Open "open" "attach; of an ended one, play what it recorded" ["enter"], &[List, Grid];
+    Open "open" "type into it; of an ended one, play what it recorded" ["enter"], &[Beside];
+    Open "open" "play from there; fold and unfold" ["enter"], &[Detail];
+    Open "open" "play from there" ["enter"], &[Hits];
+    Split "split" "type into it, with the list beside it" ["tab"], &[List, Grid];
+    Split "split" "close the terminal" ["tab"], &[Beside];
     Watch "watch" "attach, only to watch" ["W"], OF_ONE;
     New "new" "new session" ["n"], SESSIONS;
     Detail "detail" "everything about it: layers, events, commands, context" ["i"], SESSIONS;
@@ -116,34 +125,72 @@ pub const ROWS: &[Row] = rows! {
     Undo "undo" "undo the last change that can be undone" ["u"], OF_ONE;
     Down "down" "down" ["j", "down"], EVERYWHERE;
     Up "up" "up" ["k", "up"], EVERYWHERE;
-    Left "left" "left" ["h", "left"], &[Grid, Detail];
-    Right "right" "right" ["l", "right"], &[Grid, Detail];
+    Left "left" "left" ["h", "left"], &[Grid];
+    Right "right" "right" ["l", "right"], &[Grid];
+    Left "left" "page before" ["h", "left"], &[Detail];
+    Right "right" "next page" ["l", "right"], &[Detail];
     PageDown "page-down" "a page down" ["pagedown", "ctrl-d"], EVERYWHERE;
     PageUp "page-up" "a page up" ["pageup", "ctrl-u"], EVERYWHERE;
     First "first" "first" ["g", "home"], EVERYWHERE;
     Last "last" "last" ["G", "end"], EVERYWHERE;
-    Filter "filter" "filter as you type" ["/"], &[List, Grid, Detail];
+    Filter "filter" "filter as you type" ["/"], OF_ONE;
+    Filter "filter" "look for something else" ["/"], &[Hits];
     Select "select" "select, for doing something with several" ["space"], SESSIONS;
     SelectAll "select-all" "select all that are shown, or none" ["A", "ctrl-a"], SESSIONS;
     Sort "sort" "sort by the next column" ["S"], SESSIONS;
     Group "group" "group by workspace, status, mode or user" ["B"], SESSIONS;
     Scope "scope" "also those that ended long ago" ["L"], SESSIONS;
     Preview "preview" "show or hide the preview" ["v"], &[List];
-    Grid "grid" "many live tiles, or the list" ["t"], SESSIONS;
-    Search "search" "search everything that was ever printed, run or told" ["ctrl-s", "F3"], EVERYWHERE;
-    Stats "statistics" "statistics" ["T"], EVERYWHERE;
-    Messages "messages" "what was said here" ["m"], EVERYWHERE;
+    Grid "grid" "many live tiles" ["t"], &[List];
+    Grid "grid" "the list again" ["t"], &[Grid];
+    Grid "grid" "close the terminal and show many live tiles" ["t"], &[Beside];
+    Search "search" "search everything that was ever printed, run or told" ["ctrl-s", "F3"], SESSIONS;
+    Search "search" "search everything this session printed, ran or told" ["ctrl-s", "F3"], &[Detail];
+    Search "search" "search everything that was ever printed, run or told" ["ctrl-s", "F3"], &[Stats, Messages];
+    Search "search" "a new search" ["ctrl-s", "F3"], &[Hits];
+    Stats "statistics" "statistics" ["T"], &[List, Grid, Beside, Detail, Messages, Hits];
+    Messages "messages" "what was said here" ["m"], &[List, Grid, Beside, Detail, Stats, Hits];
     NextTab "next-tab" "next page" ["tab"], &[Detail];
     PreviousTab "previous-tab" "page before" ["backtab"], &[Detail];
     Kinds "kinds" "which kinds of events" ["K"], &[Detail];
-    Copy "copy" "copy what is selected, or its name, to the clipboard" ["y"], EVERYWHERE;
+    Copy "copy" "copy its name to the clipboard" ["y"], SESSIONS;
+    Copy "copy" "copy this row to the clipboard" ["y"], &[Detail, Messages, Hits];
     Refresh "refresh" "ask the daemon again" ["ctrl-l", "ctrl-r"], EVERYWHERE;
     Palette "palette" "every action, by name" [":", "ctrl-p"], EVERYWHERE;
     Help "help" "these keys" ["?", "f1"], EVERYWHERE;
-    Back "back" "back out" ["esc"], EVERYWHERE;
+    Back "back" "out of what is selected, then of the filter" ["esc"], &[List, Grid];
+    Back "back" "close the terminal" ["esc"], &[Beside];
+    Back "back" "back" ["esc"], IN_VIEWS;
     Quit "quit" "leave; sessions go on" ["q"], SESSIONS;
-    Quit "quit" "back out" ["q"], &[Detail, Stats, Messages, Hits];
+    Quit "quit" "back" ["q"], IN_VIEWS;
 };
+
+/// Keys behind the prefix, of the terminal beside the list; the empty one is the prefix itself.
+const PREFIXED: &[(&str, &str)] = &[
+    ("d", "to the list; also esc, tab, ←"),
+    ("n", "next session"),
+    ("p", "previous session"),
+    ("z", "the whole window; also enter"),
+    ("[", "look back: what scrolled away, and before; also pgup"),
+    ("t", "take control"),
+    ("x", "close it; also q"),
+    ("", "type the key itself"),
+    ("?", "these keys"),
+];
+
+/// Those of a session that has the whole window, which the daemon or the attached client reads.
+const ATTACHED: &[(&str, &str)] = &[
+    ("d", "in a session: back here"),
+    ("n", "in a session: the next one"),
+    ("p", "in a session: the one before"),
+    ("[", "in a session: look back"),
+    ("t", "in a session: take control"),
+    ("?", "in a session: its keys"),
+];
+
+/// Keys of a search that have no action.
+const OF_HITS: &[(&str, &str)] =
+    &[("alt-r", "regular expression, or plain text"), ("alt-c", "exact case, or any"), ("alt-s", "in all sessions, not only in one")];
 
 /// A key as people write it: `j`, `ctrl-d`, `enter`, `f2`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -324,10 +371,29 @@ impl Keymap {
         found.and_then(|(_, keys)| keys.first().copied())
     }
 
+    /// How to do something, for a sentence: its key, or its name in the palette if it has none.
+    pub fn hint(&self, place: Place, action: Action) -> String {
+        if let Some(key) = self.key(place, action) {
+            return key.to_string();
+        }
+        let name = ROWS.iter().find(|row| row.action == action).map_or("", |row| row.name);
+        let palette = self.key(place, Action::Palette).map(|key| key.to_string());
+        palette.map_or_else(|| name.to_owned(), |palette| format!("{palette}{name}"))
+    }
+
     /// Keys and what they do, of a place.
-    pub fn help(&self, place: Place) -> Vec<(String, &'static str)> {
+    pub fn help(&self, place: Place, prefix: Prefix) -> Vec<(String, &'static str)> {
         let rows = ROWS.iter().zip(&self.keys).filter(|(row, keys)| row.places.contains(&place) && !keys.is_empty());
-        rows.map(|(row, keys)| (keys.iter().map(ToString::to_string).collect::<Vec<_>>().join(" "), row.what)).collect()
+        let own = rows.map(|(row, keys)| (keys.iter().map(ToString::to_string).collect::<Vec<_>>().join(" "), row.what));
+        let label = prefix.label();
+        let behind = |(key, what): &(&str, &'static str)| (format!("{label} {}", if key.is_empty() { &label } else { *key }), *what);
+        let more: Vec<(String, &'static str)> = match place {
+            Place::Pane | Place::Beside => PREFIXED.iter().map(behind).collect(),
+            Place::List | Place::Grid => ATTACHED.iter().map(behind).collect(),
+            Place::Hits => OF_HITS.iter().map(|(key, what)| ((*key).to_owned(), *what)).collect(),
+            Place::Detail | Place::Stats | Place::Messages => Vec::new(),
+        };
+        own.chain(more).collect()
     }
 
     /// Every action of a place, for the palette.
@@ -357,6 +423,8 @@ fn distance(a: &str, b: &str) -> usize {
 mod tests {
     use super::*;
 
+    use Place::Pane;
+
     fn press(text: &str) -> KeyEvent {
         Key::parse(text).expect(text).into()
     }
@@ -375,6 +443,39 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn help_is_of_its_place_and_names_the_prefix() {
+        let map = Keymap::default();
+        let prefix = Prefix::default();
+        let says =
+            |place, key: &str| map.help(place, prefix).into_iter().find(|(keys, _)| keys.split(' ').next() == Some(key) || keys == key);
+        for (place, key, expected) in [
+            (List, "tab", Some("type into it, with the list beside it")),
+            (Beside, "tab", Some("close the terminal")),
+            (Beside, "enter", Some("type into it; of an ended one, play what it recorded")),
+            (Stats, "tab", None),
+            (Stats, "y", None),
+            (Stats, "q", Some("back")),
+            (List, "q", Some("leave; sessions go on")),
+            (Pane, "ctrl-b d", Some("to the list; also esc, tab, ←")),
+            (Beside, "ctrl-b [", Some("look back: what scrolled away, and before; also pgup")),
+            (Pane, "ctrl-b ctrl-b", Some("type the key itself")),
+            (List, "ctrl-b d", Some("in a session: back here")),
+            (Hits, "alt-r", Some("regular expression, or plain text")),
+        ] {
+            assert_eq!(says(place, key).map(|(_, what)| what), expected, "{key} in {place:?}");
+        }
+    }
+
+    #[test]
+    fn sentences_name_the_keys_that_are_set() {
+        let wishes = BTreeMap::from([("kill".to_owned(), vec!["ctrl-k".to_owned()]), ("remove".to_owned(), vec![])]);
+        let (map, complaints) = Keymap::with(&wishes);
+        assert!(complaints.is_empty(), "{complaints:?}");
+        assert_eq!(map.hint(List, Action::Kill), "ctrl-k");
+        assert_eq!(map.hint(List, Action::Remove), ":remove", "without a key, by name");
     }
 
     #[test]

@@ -23,7 +23,7 @@ use tokio::task::{AbortHandle, JoinHandle};
 
 use crate::app::{App, Setting};
 use crate::attach::{self, Wish};
-use crate::client::{Client, Incoming};
+use crate::client::{Acts, Client, Incoming};
 use crate::connect::{self, Crashes};
 use crate::event::{Asked, Effect, Event, PaneOrder, Then};
 use crate::keymap::Keymap;
@@ -78,7 +78,7 @@ pub async fn dashboard(paths: &Paths) -> Result<(), Failure> {
         client: Some(client),
         asked: HashMap::new(),
         connecting: None,
-        crashes: Some(Crashes::default()),
+        crashes: Some(Crashes::of(Acts::ForPerson)),
         said,
         hears,
         pane: None,
@@ -92,7 +92,7 @@ pub async fn dashboard(paths: &Paths) -> Result<(), Failure> {
 
 /// A connection that hears of every change.
 async fn watching(paths: &Paths) -> Result<Client, Failure> {
-    let mut client = connect::connect(paths).await?;
+    let mut client = connect::connect_as(paths, Acts::ForPerson).await?;
     client.call::<Seq>(Request::Watch).await?;
     Ok(client)
 }
@@ -181,7 +181,7 @@ impl Dashboard {
         self.client = None;
         // who asked for something to be done is told; what is only shown is asked for again
         for (_, asked) in self.asked.drain() {
-            if matches!(asked, Asked::New(_) | Asked::Deed(..) | Asked::Exec | Asked::Open(_)) {
+            if matches!(asked, Asked::New(_) | Asked::Deed(..) | Asked::Exec(_) | Asked::Open(_)) {
                 let why = Failure::failed("the daemon went away: what was asked last may or may not have been done");
                 self.events.push_back(Event::Refused(asked, why));
             }
@@ -295,7 +295,7 @@ impl Dashboard {
         self.connecting = None;
         let (crashes, outcome) = match connected {
             Some((crashes, outcome)) => (crashes, outcome),
-            None => (Crashes::default(), Err(Failure::failed("connecting was interrupted"))),
+            None => (Crashes::of(Acts::ForPerson), Err(Failure::failed("connecting was interrupted"))),
         };
         self.crashes = Some(crashes);
         match outcome {
@@ -331,7 +331,7 @@ impl Dashboard {
                 let request = Request::New(as_from_here(*new, then));
                 self.ask(Asked::New(then), request).await;
             }
-            Effect::Exec { session, language, code } => {
+            Effect::Exec { turn, session, language, code } => {
                 let call = ExecCall {
                     place: Place::Session(session.to_string()),
                     id: None,
@@ -347,8 +347,8 @@ impl Dashboard {
                     umask: Some(environment::umask()),
                 };
                 match call.check() {
-                    Ok(()) => self.ask(Asked::Exec, Request::Exec(call)).await,
-                    Err(failure) => self.events.push_back(Event::Refused(Asked::Exec, failure)),
+                    Ok(()) => self.ask(Asked::Exec(turn), Request::Exec(call)).await,
+                    Err(failure) => self.events.push_back(Event::Refused(Asked::Exec(turn), failure)),
                 }
             }
             Effect::Attach { name, watches } => {
@@ -399,7 +399,7 @@ impl Dashboard {
         if self.connecting.is_some() {
             return;
         }
-        let (paths, mut crashes) = (self.paths.clone(), self.crashes.take().unwrap_or_default());
+        let (paths, mut crashes) = (self.paths.clone(), self.crashes.take().unwrap_or_else(|| Crashes::of(Acts::ForPerson)));
         self.connecting = Some(tokio::spawn(async move {
             let outcome = async {
                 let mut client = crashes.again(&paths).await?;

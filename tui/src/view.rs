@@ -4,16 +4,18 @@ pub mod areas;
 mod charts;
 mod detail;
 pub mod footer;
+pub mod form;
 mod grid;
 mod header;
+pub mod help;
 mod hits;
-mod messages;
+pub mod messages;
 pub mod overlay;
 mod pane;
 mod preview;
 mod sessions;
 #[cfg(test)]
-mod tests;
+pub mod tests;
 
 use ratatui::Frame;
 use ratatui::layout::Rect;
@@ -60,7 +62,7 @@ fn draw_all(app: &App, frame: &mut Frame<'_>) {
         Some(View::Time(machine)) => {
             sessions_view(app, frame);
             let place = areas::time(app);
-            frame.render_widget(ratatui::widgets::Clear, place);
+            clear(frame, place);
             machine.component.draw(frame, place);
         }
         None => sessions_view(app, frame),
@@ -109,6 +111,20 @@ fn sessions_view(app: &App, frame: &mut Frame<'_>) {
     footer::draw(app, frame, areas::footer(area));
 }
 
+/// Nothing is left of what was there, nor of a wide character that reaches into it.
+fn clear(frame: &mut Frame<'_>, place: Rect) {
+    frame.render_widget(ratatui::widgets::Clear, place);
+    let buffer = frame.buffer_mut();
+    if place.x > buffer.area.x {
+        for y in place.top()..place.bottom() {
+            let before = &mut buffer[(place.x - 1, y)];
+            if columns(before.symbol()) > 1 {
+                before.set_symbol(" ");
+            }
+        }
+    }
+}
+
 /// Text of a program, a user or the daemon: only what can be seen, cut to fit.
 fn cell(text: &str, width: usize) -> String {
     let text = fit(&visible(text), width);
@@ -145,7 +161,7 @@ fn rule(title: &[(String, Style)], right: &str, style: Style, area: Rect, frame:
 }
 
 /// By words; a word that is too long is cut.
-fn wrapped(text: &str, width: usize) -> Vec<String> {
+pub fn wrapped(text: &str, width: usize) -> Vec<String> {
     let mut lines = vec![String::new()];
     for word in text.split(' ') {
         let mut rest = word.to_owned();

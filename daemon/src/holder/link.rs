@@ -159,8 +159,7 @@ impl Link {
             // a program that has closed its terminal takes nothing; the holder tells of its end
             return Ok(terminal.try_write(bytes).unwrap_or(bytes.len()));
         }
-        let room = INPUT_WINDOW.saturating_sub(self.sent.wrapping_sub(self.taken));
-        let part = &bytes[..bytes.len().min(usize::try_from(room).unwrap_or(usize::MAX))];
+        let part = &bytes[..bytes.len().min(self.room())];
         if !part.is_empty() {
             self.sent = self.sent.wrapping_add(part.len() as u64);
             self.order(&Order::Input(part.to_vec())).await?;
@@ -175,6 +174,25 @@ impl Link {
         let modes = rustix::termios::tcgetattr(terminal.descriptor()).ok()?.local_modes;
         let group = rustix::termios::tcgetpgrp(terminal.descriptor()).ok().map(|group| group.as_raw_nonzero().get() as u32);
         Some((modes.contains(LocalModes::ICANON) && !modes.contains(LocalModes::ECHO), group))
+    }
+
+    /// As [`Self::input`], of a client that counts its bytes; through the holder, which knows what it has of them.
+    pub async fn typed(&mut self, stream: u64, at: u64, bytes: &[u8]) -> Result<usize, LinkError> {
+        let part = &bytes[..bytes.len().min(self.room())];
+        if !part.is_empty() || bytes.is_empty() {
+            self.sent = self.sent.wrapping_add(part.len() as u64);
+            self.order(&Order::Typed(stream, at, part.to_vec())).await?;
+        }
+        Ok(part.len())
+    }
+
+    fn room(&self) -> usize {
+        usize::try_from(INPUT_WINDOW.saturating_sub(self.under_way())).unwrap_or(usize::MAX)
+    }
+
+    /// Bytes of input that the holder has not said it has taken.
+    pub fn under_way(&self) -> u64 {
+        self.sent.wrapping_sub(self.taken)
     }
 
     /// Returns when the program's terminal has room again; never if its holder tells of that by news.

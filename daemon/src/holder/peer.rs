@@ -22,16 +22,16 @@ impl Peer {
         Ok(Self { stream, arrived: Vec::new(), outgoing: Vec::new() })
     }
 
-    /// Reads what is there; an error or end means the peer is gone.
-    pub fn receive(&mut self) -> io::Result<()> {
+    /// Reads what is there, if anything is; an error or end means the peer is gone.
+    pub fn receive(&mut self) -> io::Result<bool> {
         let mut chunk = [0; 4096];
         match self.stream.read(&mut chunk) {
             Ok(0) => Err(io::Error::from(io::ErrorKind::UnexpectedEof)),
             Ok(n) => {
                 self.arrived.extend_from_slice(chunk.get(..n).unwrap_or_default());
-                Ok(())
+                Ok(true)
             }
-            Err(error) if would_block(&error) => Ok(()),
+            Err(error) if would_block(&error) => Ok(false),
             Err(error) => Err(error),
         }
     }

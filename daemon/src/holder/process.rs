@@ -31,6 +31,7 @@ use super::peer::{Peer, is_same_user};
 use super::pty::{self, Pty};
 use super::recorder::{Outcome, Place, Recorder};
 use super::tree;
+use super::typed::Streams;
 use super::wire::{Greeting, INPUT_STEP, News, Order, Start, VERSION};
 use crate::recording::{encode_exit, encode_size, kind};
 
@@ -172,6 +173,8 @@ struct Holder {
     /// The daemon has not been told the present end yet.
     end_due: bool,
     input: Vec<u8>,
+    /// Of clients that count what they type.
+    streams: Streams,
     taken: u64,
     told_taken: u64,
     answered: Offset,
@@ -242,6 +245,7 @@ impl Holder {
             strangers: Vec::new(),
             end_due: false,
             input: Vec::new(),
+            streams: Streams::default(),
             taken: 0,
             told_taken: 0,
             answered: 0,
@@ -472,6 +476,7 @@ impl Holder {
             can_freeze: true,
             frozen: self.frozen(),
             call_ran_ms: self.call_ran_ms(),
+            typed: Some(self.streams.known()),
         };
         let mut bytes = Vec::new();
         News::Greeting(VERSION, Some(greeting)).encode(&mut bytes);
@@ -527,11 +532,11 @@ impl Holder {
             }
             match peer.next_order() {
                 Ok(Some(Order::Hello(_))) => {
-                    // unsent input of the daemon before was never acknowledged to anyone
+                    self.hear_out_daemon();
                     self.daemon = Some(peer);
-                    self.taken = 0;
+                    // what is still to be given goes on, but was not sent by this one
+                    self.taken = 0u64.wrapping_sub(self.input.len() as u64);
                     self.told_taken = 0;
-                    self.input = Vec::new();
                     self.greet();
                     self.obey();
                 }
@@ -540,6 +545,16 @@ impl Holder {
             }
         }
         self.strangers = waiting;
+    }
+
+    /// What a daemon that is gone had sent is obeyed before another one's hello: it may have said that it was.
+    fn hear_out_daemon(&mut self) {
+        while let Some(peer) = &mut self.daemon {
+            match peer.receive() {
+                Ok(true) => self.obey(),
+                Ok(false) | Err(_) => return,
+            }
+        }
     }
 
     fn hear_daemon(&mut self) {
@@ -565,6 +580,13 @@ impl Holder {
                 Order::Input(bytes) => {
                     self.record_input(&bytes);
                     self.input.extend_from_slice(&bytes);
+                }
+                Order::Typed(stream, at, bytes) => {
+                    let fresh = self.streams.take(stream, at, &bytes);
+                    // given before: it counts as taken from this daemon too
+                    self.taken = self.taken.wrapping_add((bytes.len() - fresh.len()) as u64);
+                    self.record_input(fresh);
+                    self.input.extend_from_slice(fresh);
                 }
                 Order::Resize(size) => self.resize(size),
                 Order::Answer(offset, bytes) => {

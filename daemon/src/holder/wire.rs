@@ -33,6 +33,7 @@ mod kind {
     pub const FREEZE: u8 = 11;
     pub const THAW: u8 = 12;
     pub const QUEUE: u8 = 13;
+    pub const TYPED: u8 = 24;
     // holder to daemon
     pub const GREETING: u8 = 64;
     pub const END: u8 = 65;
@@ -133,6 +134,9 @@ pub struct Greeting {
     /// How long the call that is being carried out has run, without the time it was frozen for.
     #[serde(default)]
     pub call_ran_ms: u64,
+    /// Streams of typed bytes, and how many of each were taken; nothing from a holder that does not count them.
+    #[serde(default)]
+    pub typed: Option<Vec<(u64, u64)>>,
 }
 
 /// How hard a call is interrupted.
@@ -164,6 +168,8 @@ pub enum Order {
     /// "I am the daemon now": the version of this protocol it speaks.
     Hello(u8),
     Input(Vec<u8>),
+    /// Input of a client that counts its bytes: the stream, and where in it these begin. What was taken before is passed over.
+    Typed(u64, u64, Vec<u8>),
     Resize(Size),
     /// Queries up to this offset are answered, with these bytes (none if a client's terminal answers).
     Answer(Offset, Vec<u8>),
@@ -224,6 +230,9 @@ impl Order {
             Self::Start(start) => encode_json(kind::START, start, out),
             Self::Hello(version) => frame::encode(kind::HELLO, &[*version], out),
             Self::Input(bytes) => frame::encode(kind::INPUT, bytes, out),
+            Self::Typed(stream, at, bytes) => {
+                frame::encode(kind::TYPED, &[&stream.to_le_bytes()[..], &at.to_le_bytes(), bytes].concat(), out);
+            }
             Self::Resize(size) => frame::encode(kind::RESIZE, &encode_size(*size), out),
             Self::Answer(offset, bytes) => frame::encode(kind::ANSWER, &[&offset.to_le_bytes()[..], bytes].concat(), out),
             Self::Terminate(grace) => frame::encode(kind::TERMINATE, &grace.to_le_bytes(), out),
@@ -257,6 +266,7 @@ impl Order {
             kind::START => serde_json::from_slice(body).ok().map(Self::Start),
             kind::HELLO => body.first().map(|version| Self::Hello(*version)),
             kind::INPUT => Some(Self::Input(body.to_vec())),
+            kind::TYPED => decode_typed(body),
             kind::RESIZE => decode_size(body).map(Self::Resize),
             kind::ANSWER => body.split_first_chunk::<8>().map(|(n, rest)| Self::Answer(u64::from_le_bytes(*n), rest.to_vec())),
             kind::TERMINATE => body.first_chunk::<4>().map(|n| Self::Terminate(u32::from_le_bytes(*n))),
@@ -333,6 +343,12 @@ impl News {
     }
 }
 
+fn decode_typed(body: &[u8]) -> Option<Order> {
+    let (stream, rest) = body.split_first_chunk::<8>()?;
+    let (at, bytes) = rest.split_first_chunk::<8>()?;
+    Some(Order::Typed(u64::from_le_bytes(*stream), u64::from_le_bytes(*at), bytes.to_vec()))
+}
+
 fn decode_call(body: &[u8]) -> Option<CallOrder> {
     let (id, rest) = body.split_first_chunk::<16>()?;
     let ([verb, low, high], rest) = rest.split_first_chunk::<3>()?;
@@ -355,7 +371,8 @@ mod tests {
     fn promise_9_the_protocol_is_frozen() {
         let size = Size { cols: 80, rows: 24 };
         let call = CallOrder { id: ExecId::from_bytes([7; 16]), verb: b'x', stdin: "/i".into(), code: "ls".into() };
-        let orders: [(Order, &[u8]); 11] = [
+        let orders: [(Order, &[u8]); 12] = [
+            (Order::Typed(258, 3, b"x".to_vec()), &[24, 17, 0, 0, 0, 2, 1, 0, 0, 0, 0, 0, 0, 3, 0, 0, 0, 0, 0, 0, 0, b'x']),
             (Order::Call(call), &[7, 23, 0, 0, 0, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, b'x', 2, 0, b'/', b'i', b'l', b's']),
             (Order::Interrupt(Force::KillChildren), &[8, 1, 0, 0, 0, 1]),
             (Order::Names, &[9, 0, 0, 0, 0]),

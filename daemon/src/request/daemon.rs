@@ -37,12 +37,12 @@ pub async fn stop(context: &Context, caller: &Caller, id: u64, end_sessions: boo
     let mut stopped = Stopped { going_on: context.registry.count() as u32, ended: 0 };
     if end_sessions {
         // the queue first: what waits there would take the places that become free
-        let cancelled = context.store.cancel_queue(caller.author).await?;
+        let cancelled = context.store.cancel_queue(caller.author()).await?;
         let live = context.registry.all();
         stopped = Stopped { going_on: 0, ended: live.len() as u32 + cancelled };
         let mut endings = tokio::task::JoinSet::new();
         let sockets: Vec<_> = live.iter().map(|handle| context.paths.holder_socket(handle.id)).collect();
-        let author = caller.author;
+        let author = caller.author();
         for handle in live {
             endings.spawn(async move {
                 handle.terminate(ENDING_GRACE_MS, author).await;

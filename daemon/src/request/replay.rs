@@ -40,6 +40,7 @@ pub async fn outline(context: &Context, of: Of) -> Result<Outline, Failure> {
     context.upkeep.look_at(recorded.runtime);
     let Some(header) = header else { return Err(nothing_recorded(&recorded.name)) };
     let first = index.points.first().copied().unwrap_or_default();
+    let title = title_of(&context.store.session(recorded.session).await?);
     let mut marks = found_marks(index.marks);
     marks.extend(events(context, recorded.session, header.began_at, index.end.time).await?);
     marks.sort_by_key(|mark| mark.time);
@@ -50,6 +51,7 @@ pub async fn outline(context: &Context, of: Of) -> Result<Outline, Failure> {
         runtime: recorded.runtime,
         session: recorded.session,
         name: recorded.name,
+        title,
         language: recorded.language,
         command: if recorded.language.is_some() { Vec::new() } else { recorded.launch.argv },
         began_at: jiff::Timestamp::from_microsecond(header.began_at).unwrap_or_default(),
@@ -61,6 +63,12 @@ pub async fn outline(context: &Context, of: Of) -> Result<Outline, Failure> {
         marks,
         marks_left_off: surplus as u64,
     })
+}
+
+/// The title that an imported recording brought with it.
+fn title_of(session: &shared::session::Session) -> Option<String> {
+    let title = session.metadata.get("imported")?.get("title")?.as_str()?;
+    Some(title.to_owned()).filter(|title| !title.is_empty())
 }
 
 pub async fn seek(context: &Context, runtime: RuntimeId, seek: Seek) -> Result<Moment, Failure> {

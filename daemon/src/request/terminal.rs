@@ -6,6 +6,7 @@ use base64::Engine;
 use shared::config::Prefix;
 use shared::event::Author;
 use shared::exec::Language;
+use shared::id::RuntimeId;
 use shared::keys::{Action, PrefixKeys};
 use shared::message::{Answer, Attach, Attached, Code, Detached, Failure, Push, ScreenShot};
 use shared::runtime::RuntimeState;
@@ -52,20 +53,22 @@ pub async fn attach(context: &Context, caller: &Arc<Caller>, id: u64, attach: At
         (false, true) => Joins::Watching,
         (false, false) => Joins::InControl,
     };
-    let respond = |control: bool, direct: bool, ended: Option<String>| {
-        let attached = Attached { session: session.id, name: session.name.clone(), control, direct, ended };
+    let respond = |control: bool, direct: bool, ended: Option<String>, taken: Option<(RuntimeId, u64)>| {
+        let (runtime, taken) = taken.unzip();
+        let attached = Attached { session: session.id, name: session.name.clone(), control, direct, ended, runtime, taken };
         caller.outbox.line(&Answer::new(id, Ok(attached)));
     };
     if let Some(handle) = shown_of(context, &session, attach.language) {
         // where the device cannot be opened (another namespace, another user) the client passes bytes on
         let terminal = attach.tty.as_ref().and_then(|name| tty::open(name).ok());
-        respond(joins == Joins::InControl, terminal.is_some(), None);
+        let place = attach.stream.filter(|_| terminal.is_none()).and_then(|stream| handle.facts.place_of(stream));
+        respond(joins == Joins::InControl, terminal.is_some(), None, place.map(|place| (handle.id, place.at)));
         let reader = terminal.map(|terminal| {
             caller.take_terminal(terminal.screen);
             terminal.keys
         });
         // a program that ends at this very moment is told like one that ended before
-        if let Ok((client, _)) = handle.attach(Arc::clone(&caller.outbox), window, joins, caller.room(), attach.prefix).await {
+        if let Ok((client, _)) = handle.attach(Arc::clone(&caller.outbox), window, joins, caller.room(), attach.prefix, place).await {
             caller.attach(handle, client);
             // only now: keys typed before have waited in the terminal, and have somewhere to go
             if let Some(keys) = reader {
@@ -87,7 +90,7 @@ pub async fn attach(context: &Context, caller: &Arc<Caller>, id: u64, attach: At
     context.store.seen(session.id).await?;
     // the last screen, and how it ended
     let shot = ended_shot(context, &session, 0).await?;
-    respond(false, false, Some(session.in_words()));
+    respond(false, false, Some(session.in_words()), None);
     let last = shot.rows.iter().rposition(|row| !row.text.is_empty()).map_or(0, |row| row + 1);
     for row in &shot.rows[..last] {
         caller.outbox.output(row.ansi.as_bytes());

@@ -9,7 +9,7 @@ use shared::message::{Detached, Push};
 use shared::screen::{Passthrough, Size, View};
 use tokio::time::Instant;
 
-use super::{ClientId, FRAME, Interpreter, JOIN_PATIENCE, Joins, MAX_BACKLOG, Room, Runtime};
+use super::{ClientId, FRAME, Interpreter, JOIN_PATIENCE, Joins, MAX_BACKLOG, Place, Room, Runtime};
 use crate::attachment::Outbox;
 use crate::context::Stop;
 use crate::notify::Notice;
@@ -51,6 +51,8 @@ pub(super) struct Client {
     is_behind: bool,
     /// What it is attached to is an interpreter: pictures only.
     is_transcript: bool,
+    /// Where its next byte belongs, if it counts what it types.
+    place: Option<Place>,
 }
 
 enum Showing {
@@ -126,6 +128,23 @@ impl Runtime {
         self.clients.iter_mut().find(|client| client.id == id)
     }
 
+    /// Where so many bytes of a client begin, if it counts them; the next ones are behind them.
+    pub(super) fn place_of(&mut self, id: ClientId, count: usize) -> Option<Place> {
+        let place = self.client(id)?.place.as_mut()?;
+        let here = *place;
+        place.at += count as u64;
+        Some(here)
+    }
+
+    /// All but so many of the last bytes have certainly reached the program.
+    pub(super) fn confirm_typed(&mut self, under_way: u64) {
+        for client in &self.clients {
+            if let Some(place) = client.place.and_then(|place| self.facts.place_of(place.stream)) {
+                client.outbox.line(&Push::Taken { bytes: place.at.saturating_sub(under_way) });
+            }
+        }
+    }
+
     pub(super) fn tell(&self, kind: &'static str, author: Author, data: serde_json::Value) {
         let (store, session) = (self.context.store.clone(), self.facts.session());
         tokio::spawn(async move {
@@ -134,7 +153,15 @@ impl Runtime {
         });
     }
 
-    pub(super) async fn attach(&mut self, outbox: Arc<Outbox>, window: Size, joins: Joins, room: Room, prefix: Prefix) -> (ClientId, bool) {
+    pub(super) async fn attach(
+        &mut self,
+        outbox: Arc<Outbox>,
+        window: Size,
+        joins: Joins,
+        room: Room,
+        prefix: Prefix,
+        place: Option<Place>,
+    ) -> (ClientId, bool) {
         let read_only = joins == Joins::ReadOnly;
         let id = self.next_client;
         self.next_client += 1;
@@ -152,6 +179,7 @@ impl Runtime {
             room,
             is_behind: true,
             is_transcript: self.interpreter.is_some(),
+            place,
         });
         self.facts.set_clients(self.clients.len());
         self.tell("attach", Author::Human, json!({"client": id, "read_only": read_only}));

@@ -11,7 +11,7 @@ use tokio::time::Instant;
 
 use super::calls::Noted;
 use super::{
-    Ask, EAGER, Ended, FLOOD_BYTES, FLOOD_PAUSE, FLOOD_WINDOW, FRAME, MAX_INPUT, MAX_LAG, REST_AFTER, Running, Runtime, Typed, Typist,
+    Ask, EAGER, Ended, FLOOD_BYTES, FLOOD_PAUSE, FLOOD_WINDOW, FRAME, MAX_INPUT, MAX_LAG, Place, REST_AFTER, Running, Runtime, Typed, Typist,
 };
 use crate::command::Frame;
 use crate::holder::end_orphans;
@@ -141,7 +141,8 @@ impl Runtime {
                     ask = self.asks.recv() => Turn::Ask(ask),
                     news = self.link.news(), if !is_pausing => Turn::News(news),
                     () = self.drained.notified(), if self.has_pictures() => Turn::Drained,
-                    () = room, if !self.input.is_empty() => Turn::Room,
+                    // what goes through the holder waits for its word instead
+                    () = room, if self.input.front().is_some_and(|typed| typed.place.is_none()) => Turn::Room,
                     Ok(notice) = self.notices.recv() => Turn::Notice(notice),
                     () = wakes => Turn::Time,
                 }
@@ -281,7 +282,8 @@ impl Runtime {
             News::Frozen(frozen) => self.heard_frozen(frozen).await,
             News::Queued(_, is_taken) => self.heard_queued(is_taken),
             News::Hello(_) | News::Baseline(_) | News::State(_) | News::Names(_) => self.hear_driver(news).await,
-            News::Taken(_) | News::Greeting(..) | News::Refused(_) | News::Ready | News::Unknown => {}
+            News::Taken(_) => self.tell_taken(),
+            News::Greeting(..) | News::Refused(_) | News::Ready | News::Unknown => {}
         }
     }
 
@@ -489,7 +491,7 @@ impl Runtime {
             }
             if !reply.is_empty() {
                 self.input_bytes += reply.len();
-                self.input.push_back(Typed { from: Typist::Api, bytes: reply, sent: 0, taken: None });
+                self.input.push_back(Typed { from: Typist::Api, bytes: reply, place: None, sent: 0, taken: None });
             }
         }
         self.facts.happened_now();
@@ -500,8 +502,8 @@ impl Runtime {
 
     async fn obey(&mut self, ask: Ask) {
         match ask {
-            Ask::Attach { outbox, window, joins, room, prefix, answer } => {
-                let joined = self.attach(outbox, window, joins, room, prefix).await;
+            Ask::Attach { outbox, window, joins, room, prefix, stream, answer } => {
+                let joined = self.attach(outbox, window, joins, room, prefix, stream).await;
                 let _ = answer.send(joined);
             }
             Ask::Detach(id, answer) => {
@@ -623,10 +625,13 @@ impl Runtime {
     }
 
     fn take_input(&mut self, from: Typist, bytes: Vec<u8>, taken: tokio::sync::oneshot::Sender<Result<(), Failure>>) {
+        let mut place = None;
         if let Typist::Client(id) = from {
             self.end_help(id);
+            place = self.place_of(id, bytes.len());
             if self.control != Some(id) {
                 // typed while control was being taken away: it is not for this terminal any more
+                self.pass_over(place, bytes.len());
                 let _ = taken.send(Ok(()));
                 return;
             }
@@ -642,7 +647,7 @@ impl Runtime {
         self.pause_until = None;
         self.facts.happened_now();
         self.input_bytes += bytes.len();
-        let mut typed = Typed { from, bytes, sent: 0, taken: Some(taken) };
+        let mut typed = Typed { from, bytes, place, sent: 0, taken: Some(taken) };
         // a client goes on reading keys while there is room; an API call hears when its bytes are on their way
         if matches!(from, Typist::Client(_))
             && self.input_bytes <= MAX_INPUT
@@ -658,7 +663,18 @@ impl Runtime {
         while let Some(typed) = self.input.front_mut() {
             let rest = &typed.bytes[typed.sent..];
             // a link that is gone is seen by the loop
-            let Ok(sent) = self.link.input(rest).await else { return };
+            let sent = match typed.place {
+                Some(place) => {
+                    let place = Place { at: place.at + typed.sent as u64, ..place };
+                    let sent = self.link.typed(place.stream, place.at, rest).await;
+                    if let Ok(sent) = sent {
+                        self.facts.taken(place, &rest[..sent]);
+                    }
+                    sent
+                }
+                None => self.link.input(rest).await,
+            };
+            let Ok(sent) = sent else { return };
             if sent == 0 && !rest.is_empty() {
                 return;
             }
@@ -673,11 +689,26 @@ impl Runtime {
         }
     }
 
+    /// Bytes of a client that counts them are for nobody: they are not to come again either.
+    pub(super) fn pass_over(&mut self, place: Option<Place>, count: usize) {
+        if let Some(place) = place {
+            let place = Some(Place { at: place.at + count as u64, ..place });
+            self.input.push_back(Typed { from: Typist::Api, bytes: Vec::new(), place, sent: 0, taken: None });
+        }
+    }
+
+    /// The holder has given more to the program: a client that counts may forget as much.
+    fn tell_taken(&mut self) {
+        let under_way = self.link.under_way();
+        self.confirm_typed(under_way);
+    }
+
     /// What a client typed that has not reached the program goes with its control.
     pub(super) fn drop_input_of(&mut self, id: super::ClientId) {
         for typed in std::mem::take(&mut self.input) {
             if typed.from == Typist::Client(id) {
                 self.input_bytes -= typed.bytes.len() - typed.sent;
+                self.pass_over(typed.place, typed.bytes.len());
                 if let Some(taken) = typed.taken {
                     let _ = taken.send(Ok(()));
                 }
@@ -692,6 +723,7 @@ impl Runtime {
         let socket = self.context.paths.holder_socket(self.id);
         let Ok(Ok((link, greeting))) = tokio::time::timeout(REACH_PATIENCE, Link::connect(&socket)).await else { return false };
         self.link = link;
+        self.facts.set_streams(&greeting);
         self.end = greeting.end;
         self.exit = greeting.exit;
         self.consume(greeting.end).await;

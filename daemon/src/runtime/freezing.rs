@@ -133,6 +133,9 @@ impl Runtime {
     ) {
         if let Typist::Client(id) = from {
             self.end_help(id);
+            // whatever becomes of it here, it is not to come again
+            let place = self.place_of(id, bytes.len());
+            self.pass_over(place, bytes.len());
             if self.control != Some(id) || is_go_on(&bytes) {
                 let _ = taken.send(Ok(()));
                 if self.control == Some(id) {

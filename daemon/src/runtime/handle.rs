@@ -13,10 +13,11 @@ use shared::runtime::RuntimeState;
 use shared::screen::{Keyframe, Size};
 use tokio::sync::{mpsc, oneshot, watch};
 
-use super::{Ask, Calling, ClientId, Ended, Joins, Keep, Room, Typist};
+use super::{Ask, Calling, ClientId, Ended, Joins, Keep, Place, Room, Typist};
 use crate::attachment::Outbox;
 use crate::attention::{Evidence, Hooked, Moment, Watched};
 use crate::clock::{Clock, Steady};
+use crate::holder::typed::Streams;
 use crate::holder::wire::{Frozen, Greeting};
 use crate::language::Names;
 
@@ -56,6 +57,8 @@ pub struct Facts {
     pub can_freeze: bool,
     /// Everything stands still since then.
     frozen: Mutex<Option<(jiff::Timestamp, Frozen)>>,
+    /// What was taken of clients that count what they type, if its holder counts too.
+    streams: Mutex<Option<Streams>>,
 }
 
 impl Facts {
@@ -83,9 +86,11 @@ impl Facts {
             version: Mutex::default(),
             can_freeze: greeting.can_freeze,
             frozen: Mutex::default(),
+            streams: Mutex::default(),
         };
         facts.set_frozen(greeting.frozen.as_ref());
         facts.set_size(greeting.size);
+        facts.set_streams(greeting);
         facts
     }
 
@@ -286,6 +291,24 @@ impl Facts {
         self.version.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
+    /// A driver takes lines, not keys: its input is not counted.
+    pub(super) fn set_streams(&self, greeting: &Greeting) {
+        let streams = greeting.typed.clone().filter(|_| !greeting.is_driver).map(Streams::new);
+        *self.streams.lock().unwrap_or_else(PoisonError::into_inner) = streams;
+    }
+
+    /// Where a client goes on that counts what it types; nothing if that is not counted here.
+    pub fn place_of(&self, stream: u64) -> Option<Place> {
+        let streams = self.streams.lock().unwrap_or_else(PoisonError::into_inner);
+        streams.as_ref().map(|streams| Place { stream, at: streams.taken(stream) })
+    }
+
+    pub(super) fn taken(&self, place: Place, bytes: &[u8]) {
+        if let Some(streams) = self.streams.lock().unwrap_or_else(PoisonError::into_inner).as_mut() {
+            streams.take(place.stream, place.at, bytes);
+        }
+    }
+
     pub fn suspended(&self) -> Option<String> {
         self.suspended.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
@@ -324,8 +347,9 @@ impl RuntimeHandle {
         joins: Joins,
         room: Room,
         prefix: Prefix,
+        stream: Option<Place>,
     ) -> Result<(ClientId, bool), Failure> {
-        self.ask(|answer| Ask::Attach { outbox, window, joins, room, prefix, answer }).await
+        self.ask(|answer| Ask::Attach { outbox, window, joins, room, prefix, stream, answer }).await
     }
 
     /// Gives whether the client's terminal was in its alternate screen, if it was attached.

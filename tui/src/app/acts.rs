@@ -20,9 +20,9 @@ impl App {
     /// Does it, after asking if it cannot be undone.
     pub(super) fn deed(&mut self, deed: Deed) -> Vec<Effect> {
         let meant = self.meant();
-        let (can, cannot): (Vec<&Session>, Vec<&Session>) = meant.iter().partition(|session| deed.check(session).is_ok());
+        let (can, cannot): (Vec<&Session>, Vec<&Session>) = meant.iter().partition(|session| deed.check(session, &self.keymap).is_ok());
         if can.is_empty() {
-            if let Some(why) = cannot.first().and_then(|session| deed.check(session).err()) {
+            if let Some(why) = cannot.first().and_then(|session| deed.check(session, &self.keymap).err()) {
                 self.say(why);
             }
             return Vec::new();
@@ -58,22 +58,22 @@ impl App {
         let meant = self.meant();
         let Some(first) = meant.first() else { return Vec::new() };
         let only_one = matches!(asks, Asks::Rename | Asks::File);
-        let text = match &asks {
+        let text = self.lines.refused(&asks, first.id).unwrap_or_else(|| match &asks {
             Asks::Rename => first.name.clone(),
             Asks::File => format!("{}.cast", visible(&first.name).replace('/', "-")),
             _ => String::new(),
-        };
+        });
         let check = match &asks {
             Asks::Send => Some(Deed::Send(String::new())),
             Asks::Result => Some(Deed::Complete(None)),
             Asks::Error => Some(Deed::Fail(String::new())),
             _ => None,
         };
-        let fits = |session: &&Session| check.as_ref().is_none_or(|deed| deed.check(session).is_ok());
+        let fits = |session: &&Session| check.as_ref().is_none_or(|deed| deed.check(session, &self.keymap).is_ok());
         let sessions: Vec<SessionId> =
             meant.iter().filter(fits).take(if only_one { 1 } else { usize::MAX }).map(|session| session.id).collect();
         if sessions.is_empty() {
-            if let Some(why) = check.and_then(|deed| deed.check(first).err()) {
+            if let Some(why) = check.and_then(|deed| deed.check(first, &self.keymap).err()) {
                 self.say(why);
             }
             return Vec::new();
@@ -108,7 +108,7 @@ impl App {
         let batch = Batch { deed: deed.clone(), total: sessions.len(), left: sessions.len(), failures: Vec::new(), name, note: None };
         self.batches.insert(turn, batch);
         self.list.selected.clear();
-        sessions.iter().map(|session| Effect::Ask(Asked::Deed(turn, deed.clone()), deed.request(session))).collect()
+        sessions.iter().map(|session| Effect::Ask(Asked::Deed(turn, session.id, deed.clone()), deed.request(session))).collect()
     }
 
     fn session(&self, id: SessionId) -> Option<&Session> {
@@ -120,14 +120,22 @@ impl App {
         })
     }
 
-    pub(super) fn deed_done(&mut self, turn: u64, outcome: Result<Option<String>, String>) -> Vec<Effect> {
+    pub(super) fn deed_done(&mut self, turn: u64, session: SessionId, outcome: Result<Option<String>, String>) -> Vec<Effect> {
+        if outcome.is_err() {
+            // what was not done cannot be taken back
+            for (_, back) in self.undo.iter_mut().filter(|(of, _)| *of == turn) {
+                back.retain(|(id, _)| *id != session);
+            }
+            self.undo.retain(|(_, back)| !back.is_empty());
+        }
         let Some(batch) = self.batches.get_mut(&turn) else { return Vec::new() };
         let Some((text, has_failed)) = batch.one_done(outcome) else { return Vec::new() };
         let (deed, is_refused) = (batch.deed.clone(), batch.failures.len() == batch.total);
+        let why = batch.failures.first().cloned().filter(|_| is_refused);
         self.batches.remove(&turn);
-        if is_refused {
-            // nothing has changed that could be taken back
-            self.undo.retain(|(of, _)| *of != turn);
+        match &why {
+            Some(why) => self.line_refused(turn, why),
+            None => self.line_done(turn),
         }
         if has_failed {
             self.fail(text);

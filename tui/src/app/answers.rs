@@ -50,8 +50,9 @@ impl App {
                 }
                 effects
             }
-            (Asked::Deed(turn, _), Reply::Done(note)) => self.deed_done(turn, Ok(note)),
-            (Asked::Exec, Reply::Exec(result)) => {
+            (Asked::Deed(turn, session, _), Reply::Done(note)) => self.deed_done(turn, session, Ok(note)),
+            (Asked::Exec(turn), Reply::Exec(result)) => {
+                self.line_done(turn);
                 let how = match (result.running, result.exit_code) {
                     (true, _) => "runs on".to_owned(),
                     (false, Some(0)) => "done".to_owned(),
@@ -115,14 +116,19 @@ impl App {
                 self.fail(why);
                 Vec::new()
             }
-            Asked::Deed(turn, _) => self.deed_done(*turn, Err(why)),
+            Asked::Deed(turn, session, _) => self.deed_done(*turn, *session, Err(why)),
             Asked::Time(turn, asked) => self.time_answer(*turn, crate::replay::failed(*asked, why)),
             Asked::Moment(turn) => self.in_hits(|hits| hits.take_moment(*turn, None)),
             Asked::Stats | Asked::Calendar | Asked::Disk => self.in_charts(|charts| charts.failure = Some(why)),
             // what was never recorded has no commands to show
             Asked::Marks(_) | Asked::Calls(_) | Asked::States(_) => Vec::new(),
             Asked::Layers(id) | Asked::Events(id) => self.in_detail(*id, |detail| detail.failure = Some(why)),
-            Asked::Exec | Asked::Open(_) => {
+            Asked::Exec(turn) => {
+                self.line_refused(*turn, &why);
+                self.fail(why);
+                Vec::new()
+            }
+            Asked::Open(_) => {
                 self.is_opening = false;
                 self.fail(why);
                 Vec::new()

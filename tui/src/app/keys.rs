@@ -7,7 +7,7 @@ use shared::replay::Of;
 
 use super::{App, Asks, Focus, Link, Overlay, Prompt, View};
 use crate::event::{Asked, Effect, Where};
-use crate::keymap::Action;
+use crate::keymap::{Action, Place};
 use crate::replay;
 use crate::state::act::Deed;
 use crate::state::detail::{Detail, Opening};
@@ -27,6 +27,7 @@ impl App {
             return Vec::new();
         }
         self.log.dismiss();
+        self.lines.key();
         if self.overlay.is_some() {
             return self.overlay_key(key);
         }
@@ -36,7 +37,7 @@ impl App {
         if self.shows_sessions() && self.focus == Focus::Pane && self.pane.is_some() {
             return self.pane_key(key);
         }
-        if self.is_opening && matches!(key.code, KeyCode::Esc | KeyCode::Char('q')) {
+        if self.is_opening && matches!(self.keymap.action(self.place(), key), Some(Action::Back | Action::Quit)) {
             self.is_opening = false;
             self.say("not opened");
             return Vec::new();
@@ -66,10 +67,16 @@ impl App {
         if let Some(View::Hits(hits)) = self.views.last_mut() {
             return hits.paste(text, now);
         }
+        if matches!(self.views.last(), Some(View::Time(_))) {
+            return self.time_event(replay::Event::Paste(text.to_owned()));
+        }
         if self.shows_sessions() && self.focus == Focus::Pane {
             return self.paste_into_pane(text);
         }
-        self.say("nothing here takes text: tab types into a session, s sends it a line");
+        let key = |action| self.keymap.hint(Place::List, action);
+        let sentence =
+            format!("nothing here takes text: {} types into a session, {} sends it a line", key(Action::Split), key(Action::Send));
+        self.say(sentence);
         Vec::new()
     }
 
@@ -213,7 +220,8 @@ impl App {
         } else if !self.list.filter.is_empty() {
             self.set_filter("");
         } else {
-            self.say("q leaves; sessions go on");
+            let sentence = format!("{} leaves; sessions go on", self.keymap.hint(self.place(), Action::Quit));
+            self.say(sentence);
         }
         Vec::new()
     }
@@ -335,6 +343,10 @@ impl App {
     }
 
     fn open_filter(&mut self) -> Vec<Effect> {
+        if let Some(View::Hits(hits)) = self.views.last_mut() {
+            hits.focus = hits::Focus::Text;
+            return Vec::new();
+        }
         let text = match self.views.last() {
             Some(View::Detail(detail)) => detail.filter.clone(),
             _ => self.list.filter.clone(),

@@ -2,14 +2,16 @@
 
 use std::time::Duration;
 
-use crossterm::event::{MouseButton, MouseEvent, MouseEventKind};
+use crossterm::event::{KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
 use ratatui::layout::{Position, Rect};
 
-use super::{App, Focus, Overlay, View};
+use super::{App, Asks, Focus, Overlay, View};
 use crate::event::{Effect, PaneOrder};
 use crate::keymap::Action;
+use crate::replay::{Point, Selection, Shape};
+use crate::state::pane::Pane;
 use crate::state::remembered::Layout;
-use crate::view::{areas, footer};
+use crate::view::{areas, footer, form as form_view, messages, overlay};
 use crate::{input, replay};
 
 /// Two clicks within this are one that means more.
@@ -17,8 +19,21 @@ const TWICE: Duration = Duration::from_millis(400);
 
 const WHEEL: isize = 3;
 
+/// What has the mouse from a press to its release, wherever that is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Grab {
+    /// The program in the terminal, which saw the press of this button.
+    Program(MouseButton),
+    /// Text of the terminal is being marked.
+    Marking,
+}
+
 impl App {
     pub(super) fn mouse(&mut self, mouse: MouseEvent) -> Vec<Effect> {
+        if let Some(effects) = self.mouse_held(mouse) {
+            self.is_dirty = true;
+            return effects;
+        }
         if matches!(self.views.last(), Some(View::Time(_))) && self.overlay.is_none() {
             return self.time_event(replay::Event::Mouse(mouse));
         }
@@ -57,6 +72,13 @@ impl App {
             None => self.click_session(at, &areas, is_twice),
             Some(View::Detail(_)) => self.click_detail(at, is_twice),
             Some(View::Hits(_)) => self.click_hit(at, is_twice),
+            Some(View::Messages { cursor }) => {
+                if let Some(clicked) = messages::at(self, *cursor, at) {
+                    self.views.pop();
+                    self.views.push(View::Messages { cursor: clicked });
+                }
+                Vec::new()
+            }
             Some(_) => Vec::new(),
         }
     }
@@ -133,46 +155,152 @@ impl App {
         Vec::new()
     }
 
+    /// Whoever saw a press hears of what follows it, inside its place or not.
+    fn mouse_held(&mut self, mouse: MouseEvent) -> Option<Vec<Effect>> {
+        let grab = self.grab?;
+        let (button, is_release) = match mouse.kind {
+            MouseEventKind::Drag(button) => (button, false),
+            MouseEventKind::Up(button) => (button, true),
+            // its release was never told
+            MouseEventKind::Down(_) => {
+                self.let_go();
+                return None;
+            }
+            _ => return None,
+        };
+        let is_held = match grab {
+            Grab::Program(pressed) => pressed == button,
+            Grab::Marking => button == MouseButton::Left,
+        };
+        if !is_held {
+            return None;
+        }
+        let Some((area, pane)) = areas::sessions(self).pane.filter(|area| !area.is_empty()).zip(self.pane.as_mut()) else {
+            self.let_go();
+            return Some(Vec::new());
+        };
+        let column = mouse.column.clamp(area.left(), area.right() - 1);
+        let row = mouse.row.clamp(area.top(), area.bottom() - 1);
+        if is_release {
+            self.grab = None;
+        }
+        match grab {
+            Grab::Program(_) => {
+                let bytes = input::mouse(MouseEvent { column, row, ..mouse }, area, pane.screen.modes());
+                let reaches = pane.has_control && !bytes.is_empty();
+                Some(if reaches { vec![Effect::Pane(PaneOrder::Type(bytes))] } else { Vec::new() })
+            }
+            Grab::Marking => {
+                if let Some(selection) = &mut pane.selection {
+                    selection.head = Point { line: usize::from(row - area.y), col: usize::from(column - area.x) };
+                }
+                let selected = if is_release { pane.take_selected() } else { None };
+                Some(selected.map(|(text, lines)| self.copied(text, lines)).unwrap_or_default())
+            }
+        }
+    }
+
+    fn let_go(&mut self) {
+        self.grab = None;
+        if let Some(pane) = &mut self.pane {
+            pane.selection = None;
+        }
+    }
+
+    fn copied(&mut self, text: String, lines: usize) -> Vec<Effect> {
+        self.say(format!("copied {} to the clipboard", shared::text::count(lines, "line")));
+        vec![Effect::Copy(text)]
+    }
+
     fn mouse_over_pane(&mut self, mouse: MouseEvent, area: Rect) -> Vec<Effect> {
-        let Some(pane) = &self.pane else { return Vec::new() };
-        if matches!(mouse.kind, MouseEventKind::Down(_)) && self.focus != Focus::Pane {
-            self.focus = Focus::Pane;
-            return Vec::new();
-        }
-        if self.focus != Focus::Pane || !pane.has_control {
-            return Vec::new();
-        }
-        if input::wants_mouse(pane.screen.modes()) {
-            let bytes = input::mouse(mouse, area, pane.screen.modes());
-            return if bytes.is_empty() { Vec::new() } else { vec![Effect::Pane(PaneOrder::Type(bytes))] };
-        }
-        // a program that does not ask for the mouse is scrolled back
+        let Some(pane) = &mut self.pane else { return Vec::new() };
+        let has_focus = self.focus == Focus::Pane;
+        // with shift the mouse is the user's, as in every terminal
+        let is_own = mouse.modifiers.contains(KeyModifiers::SHIFT);
+        let is_programs = has_focus && pane.has_control && !is_own && input::wants_mouse(pane.screen.modes());
         match mouse.kind {
+            MouseEventKind::Down(button) if is_programs => {
+                self.grab = Some(Grab::Program(button));
+                Self::to_program(mouse, area, pane)
+            }
+            MouseEventKind::Down(button) => {
+                if button == MouseButton::Left {
+                    let at = Point { line: usize::from(mouse.row - area.y), col: usize::from(mouse.column - area.x) };
+                    pane.selection = Some(Selection::new(at, Shape::Characters));
+                    self.grab = Some(Grab::Marking);
+                }
+                let is_current = self.list.current().is_some_and(|session| session.id == pane.session && !session.status.has_ended());
+                if !has_focus && is_current { self.open_pane(Focus::Pane) } else { Vec::new() }
+            }
+            // a drag or a release whose press was elsewhere is not for it
+            MouseEventKind::Drag(_) | MouseEventKind::Up(_) => Vec::new(),
+            _ if is_programs => Self::to_program(mouse, area, pane),
+            // a program that does not ask for the mouse is scrolled back
             MouseEventKind::ScrollUp => self.look_back(),
             _ => Vec::new(),
         }
     }
 
+    fn to_program(mouse: MouseEvent, area: Rect, pane: &Pane) -> Vec<Effect> {
+        let bytes = input::mouse(mouse, area, pane.screen.modes());
+        if bytes.is_empty() { Vec::new() } else { vec![Effect::Pane(PaneOrder::Type(bytes))] }
+    }
+
     fn mouse_over_overlay(&mut self, mouse: MouseEvent) -> Vec<Effect> {
+        let at = Position { x: mouse.column, y: mouse.row };
         let by = match mouse.kind {
             MouseEventKind::ScrollDown => 1,
             MouseEventKind::ScrollUp => -1,
-            MouseEventKind::Down(MouseButton::Left) => {
-                let inside = crate::view::overlay::area(self).is_some_and(|area| area.contains((mouse.column, mouse.row).into()));
-                // beside it means: not this
-                if !inside && !matches!(self.overlay, Some(Overlay::Prompt(_))) {
-                    self.overlay = None;
-                }
-                return Vec::new();
-            }
+            MouseEventKind::Down(MouseButton::Left) => return self.click_overlay(at),
             _ => return Vec::new(),
+        };
+        let most = match &self.overlay {
+            Some(Overlay::Help { place, .. }) => crate::view::help::overflow(self, *place),
+            _ => 0,
         };
         match &mut self.overlay {
             Some(Overlay::Palette(palette)) => palette.step(by),
-            Some(Overlay::Help { place, top }) => {
-                let most = crate::view::overlay::help_overflow(&self.keymap, *place, self.area);
-                *top = top.saturating_add_signed(by as i16).min(most);
+            Some(Overlay::Help { top, .. }) => *top = top.saturating_add_signed(by as i16 * WHEEL as i16).min(most),
+            Some(Overlay::New(form)) => form.step(by),
+            // the list moves below what is typed
+            Some(Overlay::Prompt(prompt)) if prompt.asks == Asks::Filter => {
+                self.list.step(by);
+                self.place_cursor();
             }
+            Some(Overlay::Prompt(_) | Overlay::Confirm { .. }) | None => {}
+        }
+        Vec::new()
+    }
+
+    fn click_overlay(&mut self, at: Position) -> Vec<Effect> {
+        let is_inside = overlay::area(self).is_some_and(|area| area.contains(at));
+        match self.overlay.take() {
+            Some(Overlay::Palette(mut palette)) if is_inside => {
+                if let Some(row) = overlay::palette_row(self, &palette, at) {
+                    palette.cursor = row;
+                    return palette.chosen().map(|action| self.act(action)).unwrap_or_default();
+                }
+                self.overlay = Some(Overlay::Palette(palette));
+            }
+            Some(Overlay::Confirm { question, deed, sessions }) if is_inside => match overlay::answer_at(self, &question, &deed, at) {
+                Some(overlay::Answer::Yes) => return self.carry_out(&deed, &sessions),
+                Some(overlay::Answer::No) => self.say("nothing was done"),
+                None => self.overlay = Some(Overlay::Confirm { question, deed, sessions }),
+            },
+            Some(Overlay::New(mut form)) if is_inside => {
+                match form_view::spot(self, &form, at) {
+                    Some(form_view::Spot::Key(key)) => return self.form_key(form, key),
+                    Some(form_view::Spot::Field(field)) if !form.is_sent => form.focus = field,
+                    Some(form_view::Spot::Recent(by)) if !form.is_sent => form.take_recent(by),
+                    _ => {}
+                }
+                self.overlay = Some(Overlay::New(form));
+            }
+            // what is typed is not thrown away by a slip of the hand
+            Some(prompt @ Overlay::Prompt(_)) => self.overlay = Some(prompt),
+            Some(help @ Overlay::Help { .. }) if is_inside => self.overlay = Some(help),
+            Some(Overlay::Confirm { .. }) => self.say("nothing was done"),
+            // beside it means: not this
             _ => {}
         }
         Vec::new()

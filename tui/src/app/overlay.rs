@@ -10,7 +10,7 @@ use crate::export::Format;
 use crate::keymap::Place;
 use crate::state::act::Deed;
 use crate::state::form::{Form, Outcome};
-use crate::state::line::Line;
+use crate::state::line::{Line, Typed};
 use crate::state::palette::Palette;
 
 pub enum Overlay {
@@ -84,13 +84,16 @@ impl App {
     pub(super) fn overlay_key(&mut self, key: KeyEvent) -> Vec<Effect> {
         match self.overlay.take() {
             Some(Overlay::Help { place, top }) => {
+                let page = self.area.height.saturating_sub(3).max(1);
                 let top = match key.code {
-                    KeyCode::Down | KeyCode::Char('j' | ' ') | KeyCode::PageDown => top + 1,
-                    KeyCode::Up | KeyCode::Char('k') | KeyCode::PageUp => top.saturating_sub(1),
+                    KeyCode::Down | KeyCode::Char('j') => top + 1,
+                    KeyCode::Up | KeyCode::Char('k') => top.saturating_sub(1),
+                    KeyCode::PageDown | KeyCode::Char(' ') => top + page,
+                    KeyCode::PageUp => top.saturating_sub(page),
                     // any other key closes it
                     _ => return Vec::new(),
                 };
-                let most = crate::view::overlay::help_overflow(&self.keymap, place, self.area);
+                let most = crate::view::help::overflow(self, place);
                 self.overlay = Some(Overlay::Help { place, top: top.min(most) });
                 Vec::new()
             }
@@ -133,7 +136,7 @@ impl App {
         Vec::new()
     }
 
-    fn form_key(&mut self, mut form: Box<Form>, key: KeyEvent) -> Vec<Effect> {
+    pub(super) fn form_key(&mut self, mut form: Box<Form>, key: KeyEvent) -> Vec<Effect> {
         let then = match form.key(key) {
             Outcome::Never => return Vec::new(),
             Outcome::More => {
@@ -160,17 +163,8 @@ impl App {
     }
 
     fn prompt_key(&mut self, mut prompt: Prompt, key: KeyEvent) -> Vec<Effect> {
-        let is_control = key.modifiers.contains(KeyModifiers::CONTROL);
         prompt.error = None;
-        let is_never = matches!(key.code, KeyCode::Esc) || (is_control && matches!(key.code, KeyCode::Char('c' | 'g')));
-        if is_never || (key.code == KeyCode::Backspace && prompt.line.is_empty()) {
-            if prompt.asks == Asks::Filter {
-                self.set_filter("");
-            }
-            return Vec::new();
-        }
         match (&prompt.asks, key.code) {
-            (_, KeyCode::Enter) => return self.prompt_done(prompt),
             (Asks::Code(language), KeyCode::Tab) => {
                 let at = Language::ALL.iter().position(|one| one == language).unwrap_or(0);
                 prompt.asks = Asks::Code(Language::ALL[(at + 1) % Language::ALL.len()]);
@@ -180,13 +174,20 @@ impl App {
             // the list moves below what is typed
             (Asks::Filter, KeyCode::Up) => self.list.step(-1),
             (Asks::Filter, KeyCode::Down | KeyCode::Tab) => self.list.step(1),
-            _ => {
-                prompt.line.key(key);
-                if prompt.asks == Asks::Filter {
+            _ => match prompt.line.typed(key) {
+                Typed::Done => return self.prompt_done(prompt),
+                Typed::Never => {
+                    if prompt.asks == Asks::Filter {
+                        self.set_filter("");
+                    }
+                    return Vec::new();
+                }
+                Typed::More if prompt.asks == Asks::Filter => {
                     let text = prompt.line.text().to_owned();
                     self.set_filter(&text);
                 }
-            }
+                Typed::More => {}
+            },
         }
         self.overlay = Some(Overlay::Prompt(prompt));
         self.place_cursor();
@@ -225,7 +226,13 @@ impl App {
             Asks::File => return self.export(&text, &prompt.sessions),
         };
         match deed {
-            Ok(deed) => self.carry_out(&deed, &prompt.sessions),
+            Ok(deed) => {
+                let effects = self.carry_out(&deed, &prompt.sessions);
+                if !effects.is_empty() {
+                    self.line_sent(self.turn, prompt.asks, prompt.line.text(), &prompt.sessions);
+                }
+                effects
+            }
             Err(why) => {
                 prompt.error = Some(why);
                 self.overlay = Some(Overlay::Prompt(prompt));
@@ -238,7 +245,9 @@ impl App {
         self.kept.note_code(code);
         let mut effects = vec![Effect::Remember(Box::new(self.kept.clone()))];
         for session in sessions {
-            effects.push(Effect::Exec { session: *session, language, code: code.to_owned() });
+            let turn = self.next_turn();
+            self.line_sent(turn, Asks::Code(language), code, &[*session]);
+            effects.push(Effect::Exec { turn, session: *session, language, code: code.to_owned() });
         }
         self.say(format!("runs in {language} …"));
         effects
@@ -253,7 +262,9 @@ impl App {
             return Vec::new();
         };
         if self.exporting.is_some() {
-            self.fail("one file is being written already: wait for it");
+            let mut prompt = Prompt::new(Asks::File, file, sessions.to_vec());
+            prompt.error = Some("one file is being written already: wait for it".into());
+            self.overlay = Some(Overlay::Prompt(prompt));
             return Vec::new();
         }
         let name = session.id.to_string();
@@ -263,6 +274,7 @@ impl App {
         };
         let turn = self.next_turn();
         self.exporting = Some((turn, file.to_owned(), 0));
+        self.line_sent(turn, Asks::File, file, sessions);
         vec![Effect::Export { turn, name, format, file: path }]
     }
 

@@ -7,9 +7,10 @@ use shared::replay::Of;
 use shared::screen::Size;
 use shared::session::Session;
 
-use super::{App, Focus, Link};
+use super::{App, Focus, Link, Overlay};
 use crate::event::{Asked, Effect, Opens, PaneNews, PaneOrder, Turn};
 use crate::input;
+use crate::keymap::{Action, Place};
 use crate::state::pane::{Pane, State};
 use crate::view::areas;
 
@@ -23,7 +24,10 @@ impl App {
     pub(super) fn open_pane(&mut self, focus: Focus) -> Vec<Effect> {
         let Some(session) = self.list.current() else { return Vec::new() };
         if session.status.has_ended() {
-            let (id, sentence) = (session.id, format!("{} has ended: r plays what it recorded", shared::text::visible(&session.name)));
+            let (id, sentence) = (session.id, {
+                let key = self.keymap.hint(Place::List, Action::Replay);
+                format!("{} has ended: {key} plays what it recorded", shared::text::visible(&session.name))
+            });
             if self.pane.is_none() {
                 self.say(sentence);
                 return Vec::new();
@@ -176,6 +180,8 @@ impl App {
         match key.code {
             KeyCode::Char('d') | KeyCode::Esc | KeyCode::Tab | KeyCode::Left => {
                 self.focus = Focus::List;
+                // a narrow window shows it again only now
+                self.place_cursor();
                 Vec::new()
             }
             KeyCode::Char('n') => self.switch_pane(1),
@@ -185,9 +191,7 @@ impl App {
             KeyCode::Char('[') | KeyCode::PageUp => self.look_back(),
             KeyCode::Char('q' | 'x') => self.close_pane(),
             KeyCode::Char('?') => {
-                let keys =
-                    format!("after {}: d list · n p next, previous · z whole window · [ look back · t take control", self.prefix.label());
-                self.say(keys);
+                self.overlay = Some(Overlay::Help { place: Place::Pane, top: 0 });
                 Vec::new()
             }
             _ => Vec::new(),

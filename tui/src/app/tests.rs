@@ -1,5 +1,8 @@
 //! The update as tables: what comes in, what is wanted.
 
+mod mouse;
+mod refusal;
+
 use std::time::Duration;
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
@@ -105,7 +108,7 @@ fn what_cannot_be_undone_is_asked_first() {
     assert!(matches!(app.overlay, Some(Overlay::Confirm { .. })));
     assert!(deeds(press(&mut app, "n")).is_empty(), "n is no");
     let killed = deeds(press(&mut app, "x y"));
-    assert!(matches!(&killed[..], [Effect::Ask(Asked::Deed(_, Deed::Kill), Request::Kill { name })] if *name == a.to_string()));
+    assert!(matches!(&killed[..], [Effect::Ask(Asked::Deed(_, _, Deed::Kill), Request::Kill { name })] if *name == a.to_string()));
     assert!(deeds(press(&mut app, "D")).is_empty() && app.overlay.is_none(), "what runs cannot be removed");
     assert!(app.log.current().is_some_and(|message| message.text.contains("x ends it first")));
     let removed = deeds(press(&mut app, "j D y"));
@@ -119,11 +122,12 @@ fn several_are_paused_at_once_told_once_and_undone() {
     let paused = deeds(press(&mut app, "space space p"));
     assert_eq!(paused.len(), 2, "{paused:?}");
     let turn = match &paused[0] {
-        Effect::Ask(Asked::Deed(turn, Deed::Pause), _) => *turn,
+        Effect::Ask(Asked::Deed(turn, _, Deed::Pause), _) => *turn,
         other => panic!("{other:?}"),
     };
     assert_eq!(app.under_way(), Some(("pause".into(), 0, 2)));
-    let done = || Event::Answer(Asked::Deed(turn, Deed::Pause), Box::new(Reply::Done(None)));
+    let id = app.list.all[0].id;
+    let done = || Event::Answer(Asked::Deed(turn, id, Deed::Pause), Box::new(Reply::Done(None)));
     app.update(done());
     assert!(app.log.current().is_none(), "one is still under way");
     app.update(done());
@@ -342,7 +346,7 @@ fn keys_go_to_the_terminal_beside_the_list_until_the_prefix() {
     };
     assert_eq!(app.focus, Focus::Pane);
     assert!(deeds(press(&mut app, "q")).is_empty(), "kept until it is there");
-    let attached = Attached { session: a, name: "a".into(), control: true, direct: false, ended: None };
+    let attached = Attached { session: a, name: "a".into(), control: true, direct: false, ended: None, runtime: None, taken: None };
     let typed_ahead = app.update(Event::Pane(turn, PaneNews::Attached(Box::new(attached))));
     assert_eq!(deeds(typed_ahead), vec![Effect::Pane(PaneOrder::Type(b"q".to_vec()))]);
     assert_eq!(deeds(press(&mut app, "ctrl-c")), vec![Effect::Pane(PaneOrder::Type(vec![3]))], "not for us");
@@ -369,7 +373,8 @@ fn moving_in_the_list_beside_a_terminal_only_looks() {
     press(&mut app, "tab ctrl-b d");
     let moved = deeds(press(&mut app, "j"));
     let Some(Effect::Pane(PaneOrder::Open { turn, watches: true, .. })) = moved.last() else { panic!("{moved:?}") };
-    let attached = Attached { session: SessionId::new(), name: "b".into(), control: false, direct: false, ended: None };
+    let attached =
+        Attached { session: SessionId::new(), name: "b".into(), control: false, direct: false, ended: None, runtime: None, taken: None };
     app.update(Event::Pane(*turn, PaneNews::Attached(Box::new(attached))));
     assert_eq!(deeds(press(&mut app, "enter")), vec![Effect::Pane(PaneOrder::TakeControl)], "typing is another matter");
     assert_eq!(app.focus, Focus::Pane);

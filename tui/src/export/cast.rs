@@ -21,7 +21,7 @@ impl Cast {
             size,
             timestamp: Some(outline.began_at.as_second()),
             command: (!outline.command.is_empty()).then(|| visible(&shell_words(&outline.command))),
-            title: Some(visible(&outline.name)),
+            title: Some(visible(outline.title.as_ref().unwrap_or(&outline.name))),
         };
         let (line, writer) = Writer::new(&header);
         Self { header: Some(line), writer }

@@ -84,7 +84,7 @@ impl Html {
     pub fn new(outline: &Outline, size: Size) -> Self {
         let command = if outline.command.is_empty() { String::new() } else { format!(" · {}", shell_words(&outline.command)) };
         Self {
-            title: visible(&format!("{}{command}", outline.name)),
+            title: visible(&outline.title.clone().unwrap_or_else(|| format!("{}{command}", outline.name))),
             began_at: outline.began_at.as_millisecond(),
             screen: Screen::new(size),
             frames: Vec::new(),
@@ -307,6 +307,7 @@ mod tests {
             runtime: shared::id::RuntimeId::new(),
             session: shared::id::SessionId::new(),
             name: "a<b".into(),
+            title: None,
             language: None,
             command: vec!["echo".into(), "</script>".into()],
             began_at: jiff::Timestamp::UNIX_EPOCH,

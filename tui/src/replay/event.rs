@@ -15,6 +15,7 @@ pub type Turn = u64;
 pub enum Event {
     Key(KeyEvent),
     Mouse(MouseEvent),
+    Paste(String),
     /// The area it is drawn into.
     Resized(Rect),
     /// So long since some beginning; comes before every other event, and when the time it asked for has come.

@@ -5,7 +5,7 @@ mod seek;
 
 use std::time::Duration;
 
-use crossterm::event::{KeyEvent, KeyEventKind, MouseButton, MouseEvent, MouseEventKind};
+use crossterm::event::{KeyCode, KeyEvent, KeyEventKind, MouseButton, MouseEvent, MouseEventKind};
 use jiff::tz::TimeZone;
 use ratatui::layout::{Position as Point, Rect};
 use shared::id::Offset;
@@ -18,10 +18,10 @@ use super::event::{Effect, Event, Turn};
 use super::find::Pattern;
 use super::keys::{self, Action, Direction};
 use super::place::{Place, in_words};
-use super::prompt::{Asks, Prompt, Typed};
 use super::reel::Reel;
 use super::screen_widget::Part;
 use super::{timeline, view};
+use crate::state::line::{Line, Typed};
 
 /// The pace of pictures while playing, and of the time shown when there is nothing else to draw.
 const FRAME: Duration = Duration::from_millis(33);
@@ -95,8 +95,25 @@ pub enum Looks {
 
 #[derive(Debug, PartialEq, Eq)]
 pub enum Overlay {
-    Help,
-    Prompt(Prompt),
+    /// From this line on.
+    Help { top: u16 },
+    /// A line to type in, at the bottom.
+    Prompt(Asks, Line),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Asks {
+    Time,
+    Pattern,
+}
+
+impl Asks {
+    pub fn label(self) -> &'static str {
+        match self {
+            Self::Time => "go to: ",
+            Self::Pattern => "/",
+        }
+    }
 }
 
 pub struct Player {
@@ -214,6 +231,12 @@ impl Player {
             Event::Key(key) if key.kind == KeyEventKind::Release => {}
             Event::Key(key) => self.key(key, &mut effects),
             Event::Mouse(mouse) => self.mouse(mouse, &mut effects),
+            Event::Paste(text) => {
+                if let Some(Overlay::Prompt(_, line)) = &mut self.overlay {
+                    line.insert(&text);
+                    self.is_dirty = true;
+                }
+            }
             Event::Resized(area) => {
                 self.area = area;
                 self.is_dirty = true;
@@ -258,15 +281,16 @@ impl Player {
         self.is_dirty = true;
         self.message = None;
         match &mut self.overlay {
-            Some(Overlay::Help) => {
-                self.overlay = None;
+            Some(Overlay::Help { top }) => {
+                self.overlay = view::help_key(keys::HELP, *top, key, self.area).map(|top| Overlay::Help { top });
             }
-            Some(Overlay::Prompt(prompt)) => {
-                let asks = prompt.asks;
-                match prompt.key(key) {
+            Some(Overlay::Prompt(asks, line)) => {
+                let asks = *asks;
+                match line.typed(key) {
                     Typed::More => {}
                     Typed::Never => self.overlay = None,
-                    Typed::Done(text) => {
+                    Typed::Done => {
+                        let text = line.text().to_owned();
                         self.overlay = None;
                         match asks {
                             Asks::Time => self.go_to(&text, effects),
@@ -287,9 +311,9 @@ impl Player {
         self.is_dirty = true;
         match action {
             Action::Leave => effects.push(Effect::Leave),
-            Action::Help => self.overlay = Some(Overlay::Help),
-            Action::AskTime => self.overlay = Some(Overlay::Prompt(Prompt::new(Asks::Time))),
-            Action::AskPattern => self.overlay = Some(Overlay::Prompt(Prompt::new(Asks::Pattern))),
+            Action::Help => self.overlay = Some(Overlay::Help { top: 0 }),
+            Action::AskTime => self.overlay = Some(Overlay::Prompt(Asks::Time, Line::default())),
+            Action::AskPattern => self.overlay = Some(Overlay::Prompt(Asks::Pattern, Line::default())),
             Action::PlayOrPause => self.play_or_pause(effects),
             Action::Step(direction) => self.step(direction, effects),
             Action::Jump(seconds) => {
@@ -334,6 +358,19 @@ impl Player {
     }
 
     fn mouse(&mut self, mouse: MouseEvent, effects: &mut Vec<Effect>) {
+        if let Some(Overlay::Help { top }) = self.overlay {
+            let code = match mouse.kind {
+                MouseEventKind::ScrollUp => KeyCode::Up,
+                MouseEventKind::ScrollDown => KeyCode::Down,
+                MouseEventKind::Down(_) => KeyCode::Esc,
+                _ => return,
+            };
+            let to = view::help_key(keys::HELP, top, KeyEvent::from(code), self.area);
+            // the wheel closes nothing
+            self.overlay = to.or((code != KeyCode::Esc).then_some(top)).map(|top| Overlay::Help { top });
+            self.is_dirty = true;
+            return;
+        }
         match mouse.kind {
             MouseEventKind::ScrollUp => self.step(Direction::Back, effects),
             MouseEventKind::ScrollDown => self.step(Direction::Forward, effects),

@@ -186,6 +186,7 @@ async fn show(
             key = keys.next() => match key {
                 Some(Ok(TerminalEvent::Key(key))) => Some(Event::Key(key)),
                 Some(Ok(TerminalEvent::Mouse(mouse))) => Some(Event::Mouse(mouse)),
+                Some(Ok(TerminalEvent::Paste(text))) => Some(Event::Paste(text)),
                 Some(Ok(_)) => None,
                 Some(Err(_)) | None => return Ok(Left::Gone),
             },
@@ -219,7 +220,7 @@ async fn show(
 }
 
 /// Keys that have been read with the last one, as a terminal sends them; those that have no such form are few, and lost.
-fn typed_behind() -> Vec<u8> {
+pub fn typed_behind() -> Vec<u8> {
     let mut typed = Vec::new();
     while crossterm::event::poll(Duration::ZERO).unwrap_or(false) {
         let Ok(event) = crossterm::event::read() else { break };

@@ -3,6 +3,7 @@
 use ratatui::style::{Color, Modifier, Style};
 use ratatui::text::{Line, Span};
 use shared::text::{columns, fit, visible};
+use unicode_width::UnicodeWidthChar;
 
 use super::place::on_the_wall;
 use super::player::{Overlay, Player, State};
@@ -15,13 +16,8 @@ type Piece = (u8, String, Style);
 
 pub fn line(player: &Player, width: u16) -> Line<'static> {
     let width = usize::from(width);
-    if let Some(Overlay::Prompt(prompt)) = &player.overlay {
-        let text = visible(&prompt.text);
-        // of a long line its end is what is being typed
-        let room = width.saturating_sub(columns(prompt.label()) + 2);
-        let hidden = text.chars().count().saturating_sub(room);
-        let shown: String = text.chars().skip(hidden).collect();
-        return Line::from(format!(" {}{shown}▏", prompt.label()));
+    if let Some(Overlay::Prompt(asks, line)) = &player.overlay {
+        return Line::from(with_cursor(&format!(" {}", asks.label()), line, width));
     }
     let mut pieces = pieces(player, width);
     if let Some(message) = &player.message {
@@ -35,6 +31,20 @@ pub fn line(player: &Player, width: u16) -> Line<'static> {
         pieces.push((0, message.text.clone(), style));
     }
     fitted(pieces, width)
+}
+
+/// A line that is being typed, behind what it is for, with the cursor in it.
+pub fn with_cursor(label: &str, line: &crate::state::line::Line, width: usize) -> String {
+    let (shown, cursor) = line.shown(width.saturating_sub(columns(label) + 1));
+    let mut at = 0;
+    let is_before = |c: &char| {
+        let here = at < cursor;
+        at += c.width().unwrap_or(0);
+        here
+    };
+    let bytes: usize = shown.chars().take_while(is_before).map(char::len_utf8).sum();
+    let (before, behind) = shown.split_at(bytes);
+    format!("{label}{before}▏{behind}")
 }
 
 fn pieces(player: &Player, width: usize) -> Vec<Piece> {

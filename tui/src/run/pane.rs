@@ -11,44 +11,37 @@ use tokio::task::AbortHandle;
 
 use crate::client::{Client, Incoming};
 use crate::event::{Event, PaneNews, PaneOrder, Turn};
+use crate::state::ledger::Ledger;
 use crate::{connect, environment};
 
 /// Orders that wait: a program that takes no input makes the typist wait, not the dashboard.
 const ORDERS: usize = 256;
 
-/// Keys that wait, at most; more are lost, as they are in a full terminal.
-const MAX_TYPED: usize = 16 << 20;
-
-/// What is typed and has not got out yet. It outlives a connection that breaks.
+/// What is typed and may not have arrived yet. It outlives a connection that breaks.
 #[derive(Clone, Default)]
-pub struct Typed(Arc<(Mutex<Vec<u8>>, Notify)>);
+pub struct Typed(Arc<(Mutex<Ledger>, Notify)>);
 
 impl Typed {
-    fn bytes(&self) -> MutexGuard<'_, Vec<u8>> {
+    fn ledger(&self) -> MutexGuard<'_, Ledger> {
         self.0.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn push(&self, more: &[u8]) {
-        let mut bytes = self.bytes();
-        if bytes.len() + more.len() <= MAX_TYPED {
-            bytes.extend_from_slice(more);
-        }
-        drop(bytes);
+        self.ledger().push(more);
         self.0.1.notify_one();
     }
 
-    /// Waits until there is something.
+    /// Waits until there is something to send.
     async fn some(&self) {
-        while self.bytes().is_empty() {
+        while self.ledger().unsent().is_empty() {
             self.0.1.notified().await;
         }
     }
 
-    /// Only what got out is taken away.
     async fn send(&self, client: &mut Client) -> std::io::Result<()> {
-        let bytes = self.bytes().clone();
+        let bytes = self.ledger().unsent().to_vec();
         client.input(&bytes).await?;
-        self.bytes().drain(..bytes.len());
+        self.ledger().sent(bytes.len());
         Ok(())
     }
 }
@@ -105,6 +98,7 @@ pub fn open(paths: &Paths, turn: Turn, wish: Wish, typed: Typed, said: mpsc::Sen
         // cells are drawn here: the terminal is not for the daemon to write to
         tty: None,
         environment: Some(environment::inherited()),
+        stream: Some(typed.ledger().stream()),
     };
     let pending = typed.clone();
     let task = tokio::spawn(async move {
@@ -158,7 +152,13 @@ async fn follow(
                     Ok(Incoming::Output(bytes)) => PaneNews::Output(bytes),
                     Ok(Incoming::Answer(answer)) if answer.id == call => {
                         is_attached = true;
-                        PaneNews::Attached(Box::new(answer.understand::<Attached>()?))
+                        let attached = answer.understand::<Attached>()?;
+                        typed.ledger().attached(attached.runtime, attached.taken);
+                        PaneNews::Attached(Box::new(attached))
+                    }
+                    Ok(Incoming::Push(Push::Taken { bytes })) => {
+                        typed.ledger().taken(bytes);
+                        continue;
                     }
                     Ok(Incoming::Push(Push::Control { held })) => PaneNews::Control(held),
                     Ok(Incoming::Push(Push::Detached { why, .. })) => PaneNews::Detached(why),

@@ -4,6 +4,8 @@ use shared::message::{Pause, Request, Resume};
 use shared::session::{ITERATIONS, Session, Status};
 use shared::text::{count, visible};
 
+use crate::keymap::{Action, Keymap, Place};
+
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Deed {
     Pause,
@@ -76,12 +78,12 @@ impl Deed {
     }
 
     /// Whether it makes sense for a session; else why not.
-    pub fn check(&self, session: &Session) -> Result<(), String> {
+    pub fn check(&self, session: &Session, keys: &Keymap) -> Result<(), String> {
         let name = visible(&session.name);
         let ended = session.status.has_ended();
         match self {
-            Self::Kill if ended => Err(format!("{name} has ended already; D removes it")),
-            Self::Remove if !ended => Err(format!("{name} is {}; x ends it first", session.status)),
+            Self::Kill if ended => Err(format!("{name} has ended already; {} removes it", keys.hint(Place::List, Action::Remove))),
+            Self::Remove if !ended => Err(format!("{name} is {}; {} ends it first", session.status, keys.hint(Place::List, Action::Kill))),
             Self::Pause if session.status != Status::Active => Err(format!("cannot pause {name}: it is {}", session.in_words())),
             Self::Hibernate if session.is_hibernated() => Err(format!("{name} is hibernated already")),
             Self::Hibernate if !matches!(session.status, Status::Active | Status::Paused) => {
@@ -196,8 +198,9 @@ mod tests {
     #[test]
     fn deeds_fit_the_status() {
         let (active, ended, paused) = (session("a", Status::Active), session("e", Status::Failed), session("p", Status::Paused));
-        assert!(Deed::Kill.check(&active).is_ok() && Deed::Kill.check(&ended).is_err());
-        assert!(Deed::Remove.check(&active).is_err() && Deed::Remove.check(&ended).is_ok());
+        let keys = Keymap::default();
+        assert!(Deed::Kill.check(&active, &keys).is_ok() && Deed::Kill.check(&ended, &keys).is_err());
+        assert!(Deed::Remove.check(&active, &keys).is_err() && Deed::Remove.check(&ended, &keys).is_ok());
         assert_eq!(pause_or_resume(&active), Ok(Deed::Pause));
         assert_eq!(pause_or_resume(&paused), Ok(Deed::Resume));
         assert!(pause_or_resume(&ended).is_err());

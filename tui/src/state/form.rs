@@ -150,13 +150,13 @@ impl Form {
         Outcome::More
     }
 
-    fn step(&mut self, by: isize) {
+    pub fn step(&mut self, by: isize) {
         let count = Field::ALL.len().cast_signed();
         let at = (Self::at(self.focus).cast_signed() + by).rem_euclid(count);
         self.focus = Field::ALL[at.unsigned_abs()];
     }
 
-    fn take_recent(&mut self, by: isize) {
+    pub fn take_recent(&mut self, by: isize) {
         let count = self.recent.len();
         if count == 0 {
             return;

@@ -109,13 +109,7 @@ impl Hits {
             _ => {}
         }
         if self.focus == Focus::Hits {
-            return match key.code {
-                KeyCode::Char('/') => {
-                    self.focus = Focus::Text;
-                    Outcome::More(Vec::new())
-                }
-                _ => Outcome::NotOurs,
-            };
+            return Outcome::NotOurs;
         }
         match key.code {
             KeyCode::Esc => Outcome::Leave,

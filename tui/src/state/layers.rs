@@ -119,6 +119,7 @@ fn of_session(session: &Session, lines: &mut Lines<'_>) {
     lines.heading(format!("session · {}", visible(&session.name)));
     lines.field("id", session.id.to_string());
     lines.field("status", status_words(session));
+    lines.field("workspace", &session.workspace);
     if let Some(needs) = &session.needs {
         lines.field("attention", format!("{} since {}: {}", needs.state, lines.moment(needs.since), needs.why));
     }
@@ -145,7 +146,6 @@ fn of_session(session: &Session, lines: &mut Lines<'_>) {
 fn of_thread(layers: &Layers, lines: &mut Lines<'_>) {
     lines.heading("thread");
     lines.field("id", layers.thread.id.to_string());
-    lines.field("workspace", &layers.thread.workspace);
     lines.field("tasks", layers.thread.task_count.to_string());
     for line in layers.sessions.iter().skip(1).take(10) {
         let task = line.task.as_deref().map(|task| format!(": {}", task.lines().next().unwrap_or_default())).unwrap_or_default();

@@ -1,6 +1,8 @@
 //! A line to type in, with the keys people know from shells. Pure.
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+use shared::text::{columns, visible};
+use unicode_width::UnicodeWidthChar;
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Line {
@@ -8,6 +10,17 @@ pub struct Line {
     /// In bytes, always between two characters.
     cursor: usize,
 }
+
+/// What a key has come to, where a line is asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Typed {
+    More,
+    Done,
+    Never,
+}
+
+/// Of a line that is too long, this much is seen behind the cursor.
+const BEHIND: usize = 4;
 
 /// Longer than anything that makes sense in one line.
 const MAX_TEXT: usize = 64 << 10;
@@ -39,6 +52,48 @@ impl Line {
             self.text.insert_str(self.cursor, &clean);
             self.cursor += clean.len();
         }
+    }
+
+    /// A key, where the line is all that is asked for.
+    pub fn typed(&mut self, key: KeyEvent) -> Typed {
+        let is_control = key.modifiers.contains(KeyModifiers::CONTROL);
+        match key.code {
+            KeyCode::Esc => Typed::Never,
+            KeyCode::Char('c' | 'g') if is_control => Typed::Never,
+            KeyCode::Backspace if self.is_empty() => Typed::Never,
+            KeyCode::Enter => Typed::Done,
+            _ => {
+                self.key(key);
+                Typed::More
+            }
+        }
+    }
+
+    /// What is seen of it in so many columns, and in which of them the cursor is: of a long line the part around it.
+    pub fn shown(&self, room: usize) -> (String, usize) {
+        let (before, behind) = self.parts();
+        let (mut before, behind) = (visible(before), visible(behind));
+        let most = room.saturating_sub(1 + columns(&behind).min(BEHIND).min(room / 2));
+        if columns(&before) > most {
+            let mut width = 0;
+            // a wide character that does not fit is left out as a whole
+            let fits = |c: &char| {
+                width += c.width().unwrap_or(0);
+                width <= most
+            };
+            let kept: usize = before.chars().rev().take_while(fits).map(char::len_utf8).sum();
+            before = before.split_off(before.len() - kept);
+        }
+        let cursor = columns(&before);
+        let mut left = room.saturating_sub(cursor);
+        let fits = |c: &char| {
+            let width = c.width().unwrap_or(0);
+            let has_room = width <= left;
+            left = left.saturating_sub(width);
+            has_room
+        };
+        let behind: String = behind.chars().take_while(fits).collect();
+        (before + &behind, cursor)
     }
 
     /// `true` if the key was for the line.
@@ -141,5 +196,38 @@ mod tests {
         line.insert("two\nlines\x1b[31m");
         assert_eq!(line.text(), "two lines[31m");
         assert!(!line.key(KeyEvent::from(KeyCode::Enter)), "enter is for whoever asked");
+    }
+
+    #[test]
+    fn a_long_line_moves_by_columns() {
+        for (text, back, room, expected) in [
+            ("short", 0, 10, ("short", 5)),
+            ("abcdefghij", 0, 6, ("fghij", 5)),
+            ("世界世界世界", 0, 6, ("世界", 4)),
+            ("a世界世界世界", 0, 8, ("界世界", 6)),
+            ("世界世界", 4, 6, ("世界世", 0)),
+            ("👍👍👍 ok", 0, 7, ("👍 ok", 5)),
+            ("abcdefghij", 5, 6, ("defghi", 2)),
+            ("any", 0, 0, ("", 0)),
+        ] {
+            let mut line = Line::new(text);
+            for _ in 0..back {
+                line.key(KeyEvent::from(KeyCode::Left));
+            }
+            let (shown, cursor) = line.shown(room);
+            assert_eq!((shown.as_str(), cursor), expected, "{text} in {room}");
+            assert!(columns(&shown) <= room && cursor <= room);
+        }
+    }
+
+    #[test]
+    fn where_a_line_is_asked_for_it_can_be_left() {
+        let mut line = Line::new("a");
+        assert_eq!(line.typed(KeyEvent::from(KeyCode::Char('b'))), Typed::More);
+        assert_eq!(line.typed(KeyEvent::from(KeyCode::Enter)), Typed::Done);
+        assert_eq!(line.typed(control('g')), Typed::Never);
+        assert_eq!(line.typed(KeyEvent::from(KeyCode::Backspace)), Typed::More);
+        assert_eq!(line.typed(KeyEvent::from(KeyCode::Backspace)), Typed::More);
+        assert_eq!(line.typed(KeyEvent::from(KeyCode::Backspace)), Typed::Never, "there is nothing left to take away");
     }
 }

@@ -6,74 +6,11 @@ use std::collections::{HashMap, HashSet};
 use nucleo_matcher::pattern::{CaseMatching, Normalization, Pattern};
 use nucleo_matcher::{Config, Matcher, Utf32Str};
 use serde::{Deserialize, Serialize};
-use shared::attention::Attention;
 use shared::id::{SessionId, ThreadId};
-use shared::session::{Session, Status};
+use shared::session::Session;
 use shared::text::shell_words;
 
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Sort {
-    /// Who needs you first.
-    #[default]
-    Attention,
-    Name,
-    Active,
-    Newest,
-    Workspace,
-}
-
-impl Sort {
-    const ALL: [Self; 5] = [Self::Attention, Self::Name, Self::Active, Self::Newest, Self::Workspace];
-
-    pub fn next(self) -> Self {
-        next(&Self::ALL, self)
-    }
-
-    pub fn words(self) -> &'static str {
-        match self {
-            Self::Attention => "who needs you",
-            Self::Name => "name",
-            Self::Active => "last active",
-            Self::Newest => "newest",
-            Self::Workspace => "workspace",
-        }
-    }
-}
-
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Group {
-    #[default]
-    None,
-    Workspace,
-    Status,
-    Mode,
-    User,
-}
-
-impl Group {
-    const ALL: [Self; 5] = [Self::None, Self::Workspace, Self::Status, Self::Mode, Self::User];
-
-    pub fn next(self) -> Self {
-        next(&Self::ALL, self)
-    }
-
-    pub fn words(self) -> &'static str {
-        match self {
-            Self::None => "nothing",
-            Self::Workspace => "workspace",
-            Self::Status => "status",
-            Self::Mode => "mode",
-            Self::User => "user",
-        }
-    }
-}
-
-fn next<T: Copy + PartialEq>(all: &[T], present: T) -> T {
-    let at = all.iter().position(|one| *one == present).unwrap_or(0);
-    all[(at + 1) % all.len()]
-}
+use super::order::{Group, Sort, compare, group_rank, group_title};
 
 /// Which sessions are asked for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -327,103 +264,6 @@ impl List {
     }
 }
 
-/// How much a session needs somebody: smaller is more. Those that end are news until they are seen, others are at rest.
-pub fn urgency(session: &Session) -> u8 {
-    match session.needs.as_ref().map(|needs| needs.state) {
-        Some(Attention::WaitingApproval) => 0,
-        Some(Attention::WaitingAnswer) => 1,
-        Some(Attention::Stuck) => 2,
-        Some(Attention::DoneUnseen) => 3,
-        _ => match session.status {
-            // a budget that is used up waits for a review
-            Status::Timeout if session.status_reason.as_deref() == Some(shared::session::ITERATIONS) => 4,
-            Status::Active => 5,
-            Status::Paused => 6,
-            Status::Queued => 7,
-            _ => 8,
-        },
-    }
-}
-
-fn compare(a: &Session, b: &Session, sort: Sort) -> Ordering {
-    let by_name = || natural(&a.name, &b.name).then_with(|| b.id.cmp(&a.id));
-    let ended = |session: &Session| session.status.has_ended();
-    match sort {
-        // among equals the order must not jump about with every bit of output: by name while they live, by their end after
-        Sort::Attention => urgency(a).cmp(&urgency(b)).then_with(|| match (a.ended_at, b.ended_at) {
-            (Some(x), Some(y)) => y.cmp(&x).then_with(by_name),
-            _ => by_name(),
-        }),
-        Sort::Name => by_name(),
-        Sort::Active => {
-            ended(a).cmp(&ended(b)).then_with(|| b.last_activity_at.as_second().cmp(&a.last_activity_at.as_second())).then_with(by_name)
-        }
-        Sort::Newest => b.created_at.cmp(&a.created_at).then_with(by_name),
-        Sort::Workspace => a.workspace.cmp(&b.workspace).then_with(by_name),
-    }
-}
-
-/// `api-2` before `api-10`.
-fn natural(a: &str, b: &str) -> Ordering {
-    let (mut a, mut b) = (a.chars().peekable(), b.chars().peekable());
-    let number = |chars: &mut std::iter::Peekable<std::str::Chars<'_>>| {
-        let mut value: u64 = 0;
-        while let Some(digit) = chars.peek().and_then(|c| c.to_digit(10)) {
-            value = value.saturating_mul(10).saturating_add(u64::from(digit));
-            chars.next();
-        }
-        value
-    };
-    loop {
-        let order = match (a.peek().copied(), b.peek().copied()) {
-            (None, None) => return Ordering::Equal,
-            (None, Some(_)) => return Ordering::Less,
-            (Some(_), None) => return Ordering::Greater,
-            (Some(x), Some(y)) if x.is_ascii_digit() && y.is_ascii_digit() => number(&mut a).cmp(&number(&mut b)),
-            (Some(x), Some(y)) => {
-                a.next();
-                b.next();
-                x.cmp(&y)
-            }
-        };
-        if order != Ordering::Equal {
-            return order;
-        }
-    }
-}
-
-fn group_rank(session: &Session, group: Group) -> (u8, String) {
-    let named = |value: &Option<String>| (u8::from(value.is_none()), value.clone().unwrap_or_default());
-    match group {
-        Group::None => (0, String::new()),
-        Group::Workspace => (0, session.workspace.clone()),
-        Group::Status => (status_rank(session.status), String::new()),
-        Group::Mode => named(&session.mode),
-        Group::User => named(&session.user),
-    }
-}
-
-fn status_rank(status: Status) -> u8 {
-    match status {
-        Status::Active => 0,
-        Status::Paused => 1,
-        Status::Queued => 2,
-        Status::Timeout => 3,
-        Status::Failed => 4,
-        Status::Completed => 5,
-    }
-}
-
-fn group_title(session: &Session, group: Group) -> String {
-    match group {
-        Group::None => String::new(),
-        Group::Workspace => session.workspace.clone(),
-        Group::Status => session.status.to_string(),
-        Group::Mode => session.mode.clone().unwrap_or_else(|| "without a mode".into()),
-        Group::User => session.user.clone().unwrap_or_else(|| "without a user".into()),
-    }
-}
-
 /// What a filter looks at.
 fn fields(session: &Session) -> Vec<String> {
     let words = [
@@ -440,7 +280,8 @@ fn fields(session: &Session) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::state::tests::{needing, session};
+    use crate::state::tests::session;
+    use shared::session::Status;
 
     fn names(list: &List) -> Vec<String> {
         list.shown().map(|session| session.name.clone()).collect()
@@ -450,22 +291,6 @@ mod tests {
         let mut list = List::default();
         list.load(sessions);
         list
-    }
-
-    #[test]
-    fn who_needs_you_comes_first_and_the_order_is_steady() {
-        let mut late = session("done", Status::Completed);
-        late.ended_at = Some(jiff::Timestamp::UNIX_EPOCH);
-        let list = list(vec![
-            late,
-            session("b10", Status::Active),
-            session("b9", Status::Active),
-            needing("asks", Attention::WaitingAnswer),
-            needing("finished", Attention::DoneUnseen),
-            session("rest", Status::Paused),
-            needing("approve", Attention::WaitingApproval),
-        ]);
-        assert_eq!(names(&list), ["approve", "asks", "finished", "b9", "b10", "rest", "done"]);
     }
 
     #[test]

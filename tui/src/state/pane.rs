@@ -5,6 +5,8 @@ use shared::id::SessionId;
 use shared::message::{Attached, Detached};
 use shared::screen::{Event, Screen, Size, answer};
 
+use crate::replay::Selection;
+
 /// Which attachment something belongs to; what is left of earlier ones is dropped.
 pub type Turn = u64;
 
@@ -26,6 +28,8 @@ pub struct Pane {
     pub state: State,
     /// Keys go to the program; otherwise somebody else has it.
     pub has_control: bool,
+    /// What is marked with the mouse, by row and column.
+    pub selection: Option<Selection>,
     /// Typed before it was there.
     typed: Vec<u8>,
 }
@@ -35,7 +39,8 @@ const MAX_TYPED: usize = 16 << 20;
 
 impl Pane {
     pub fn new(turn: Turn, session: SessionId, name: String, size: Size) -> Self {
-        Self { turn, session, name, screen: Screen::new(size), state: State::Joining, has_control: false, typed: Vec::new() }
+        let screen = Screen::new(size);
+        Self { turn, session, name, screen, state: State::Joining, has_control: false, selection: None, typed: Vec::new() }
     }
 
     /// The answer to its attach; gives what was typed meanwhile.
@@ -69,6 +74,7 @@ impl Pane {
         let changed = self.screen.size() != size.clamped();
         if changed {
             self.screen.resize(size);
+            self.selection = None;
         }
         changed
     }
@@ -82,6 +88,18 @@ impl Pane {
             return Vec::new();
         }
         bytes
+    }
+
+    /// What was marked, as text and in how many lines; nothing for a mere click.
+    pub fn take_selected(&mut self) -> Option<(String, usize)> {
+        let selection = self.selection.take().filter(|selection| !selection.is_click())?;
+        let row = |line: usize| {
+            let row = u16::try_from(line).ok().filter(|row| *row < self.screen.size().rows)?;
+            Some((self.screen.row_text(row), self.screen.row_wrapped(row)))
+        };
+        let rows: Vec<Option<(String, bool)>> = (0..usize::from(self.screen.size().rows)).map(row).collect();
+        let text = selection.text(|line| rows.get(line)?.as_ref().map(|(text, wrapped)| (text.as_str(), *wrapped)));
+        Some((text, selection.lines()))
     }
 
     pub fn detached(&mut self, why: &Detached) {
@@ -99,7 +117,7 @@ mod tests {
     use super::*;
 
     fn attached(control: bool) -> Attached {
-        Attached { session: SessionId::new(), name: "api".into(), control, direct: false, ended: None }
+        Attached { session: SessionId::new(), name: "api".into(), control, direct: false, ended: None, runtime: None, taken: None }
     }
 
     #[test]

@@ -3,7 +3,8 @@
 use serde::{Deserialize, Serialize};
 use shared::id::SessionId;
 
-use super::list::{Group, Scope, Sort};
+use super::list::Scope;
+use super::order::{Group, Sort};
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]

@@ -157,19 +157,35 @@ pub fn page_height(app: &App) -> usize {
     usize::from(page(app).height)
 }
 
-/// Tabs of the detail: where each begins, and how wide it is.
+/// Tabs of the detail that are seen, and where: in a narrow window they move so that the present one is among them, and
+/// the one after it if there is room.
 pub fn tabs(app: &App) -> Vec<(Page, Rect)> {
     let body = body(app.area);
+    let present = match app.views.last() {
+        Some(View::Detail(detail)) => Page::ALL.iter().position(|page| *page == detail.page).unwrap_or(0),
+        _ => 0,
+    };
+    let width = |page: &Page| page.words().len() as u16 + 2;
+    let room = body.width.saturating_sub(2);
+    let taken = |pages: &[Page]| pages.iter().map(|page| width(page) + 1).sum::<u16>().saturating_sub(1);
+    let last = (present + 1).min(Page::ALL.len() - 1);
+    let first = (0..=present).find(|first| taken(&Page::ALL[*first..=last]) <= room).unwrap_or(present);
     let mut x = body.x + 1;
-    Page::ALL
-        .into_iter()
-        .map(|page| {
-            let width = page.words().len() as u16 + 2;
-            let place = Rect { x, y: body.y, width: width.min(body.right().saturating_sub(x)), height: 1 };
-            x += width + 1;
-            (page, place)
-        })
-        .collect()
+    let mut shown = Vec::new();
+    for page in &Page::ALL[first..] {
+        if x + width(page) > body.right() && *page != Page::ALL[present] {
+            break;
+        }
+        shown.push((*page, Rect { x, y: body.y, width: width(page).min(body.right().saturating_sub(x)), height: 1 }));
+        x += width(page) + 1;
+    }
+    shown
+}
+
+/// Whether there are tabs before and behind those that are seen.
+pub fn more_tabs(shown: &[(Page, Rect)]) -> (bool, bool) {
+    let is = |page: Option<&(Page, Rect)>, end: Page| page.is_some_and(|(page, _)| *page == end);
+    (!is(shown.first(), Page::ALL[0]), !is(shown.last(), Page::ALL[Page::ALL.len() - 1]))
 }
 
 pub fn page_tab(app: &App, at: Position) -> Option<Page> {

@@ -7,7 +7,7 @@ use ratatui::widgets::Paragraph;
 use shared::event::Event;
 use shared::text::{fit, visible};
 
-use super::{areas, cell, rule};
+use super::{areas, cell, rule, wrapped};
 use crate::app::App;
 use crate::cli::length;
 use crate::state::detail::{Detail, Page};
@@ -17,7 +17,14 @@ use crate::state::tree::Fold;
 pub fn draw(app: &App, detail: &Detail, frame: &mut Frame<'_>) {
     let theme = &app.theme;
     let body = areas::body(app.area);
-    for (page, place) in areas::tabs(app) {
+    let tabs = areas::tabs(app);
+    let (before, behind) = areas::more_tabs(&tabs);
+    for (is_there, mark, x) in [(before, "‹", body.x), (behind, "›", body.right().saturating_sub(1))] {
+        if is_there {
+            frame.buffer_mut().set_stringn(x, body.y, mark, 1, theme.accent);
+        }
+    }
+    for (page, place) in tabs {
         let style = if page == detail.page { theme.found } else { theme.dim };
         frame.render_widget(Paragraph::new(Span::styled(format!(" {} ", page.words()), style)), place);
     }
@@ -38,7 +45,9 @@ pub fn draw(app: &App, detail: &Detail, frame: &mut Frame<'_>) {
     let rows = areas::page(app);
     let lines = lines(app, detail, usize::from(rows.width));
     if lines.is_empty() {
-        frame.render_widget(Paragraph::new(Span::styled(format!(" {}", empty(detail.page)), theme.dim)), rows);
+        let lines = wrapped(empty(detail.page), usize::from(rows.width).saturating_sub(2));
+        let lines: Vec<Line<'_>> = lines.into_iter().map(|line| Line::styled(format!(" {line}"), theme.dim)).collect();
+        frame.render_widget(Paragraph::new(lines), rows);
         return;
     }
     let top = detail.top();

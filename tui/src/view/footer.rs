@@ -8,7 +8,7 @@ use shared::text::{columns, fit, visible};
 
 use super::areas;
 use super::hits::meter;
-use crate::app::{App, Focus, Overlay, View};
+use crate::app::{App, Focus, Overlay, Prompt, View};
 use crate::keymap::{Action, Place};
 use crate::state::detail::Page;
 use crate::state::hits;
@@ -17,28 +17,7 @@ use crate::state::log::Tone;
 pub fn draw(app: &App, frame: &mut Frame<'_>, area: Rect) {
     let theme = &app.theme;
     if let Some(Overlay::Prompt(prompt)) = &app.overlay {
-        let label = format!(" {}", prompt.asks.label());
-        let (before, behind) = prompt.line.parts();
-        let (before, behind) = (visible(before), visible(behind));
-        // of a long line the part around the cursor is seen
-        let room = usize::from(area.width).saturating_sub(columns(&label) + 1);
-        let skip = columns(&before).saturating_sub(room.saturating_sub(4));
-        let shown: String = before.chars().skip(skip).collect();
-        let x = area.x + (columns(&label) + columns(&shown)) as u16;
-        let hint = prompt.error.clone().unwrap_or_else(|| prompt.asks.hint().to_owned());
-        let left = room.saturating_sub(columns(&shown) + columns(&behind) + 3);
-        let hint = if columns(&hint) <= left || prompt.error.is_some() { fit(&hint, left) } else { String::new() };
-        let style = if prompt.error.is_some() { theme.bad } else { theme.dim };
-        let line = Line::from(vec![
-            Span::styled(label, theme.accent),
-            Span::raw(shown),
-            Span::raw(behind),
-            Span::raw("   "),
-            Span::styled(hint, style),
-        ]);
-        frame.render_widget(ratatui::widgets::Clear, area);
-        frame.render_widget(Paragraph::new(line), area);
-        frame.set_cursor_position(Position { x: x.min(area.right().saturating_sub(1)), y: area.y });
+        draw_prompt(app, prompt, frame, area);
         return;
     }
     if let Some(message) = app.log.current() {
@@ -46,7 +25,13 @@ pub fn draw(app: &App, frame: &mut Frame<'_>, area: Rect) {
         let text = visible(&message.text);
         let room = usize::from(area.width).saturating_sub(1);
         // what does not fit can be read in the log
-        let text = if columns(&text) > room { format!("{} m: all of it", fit(&text, room.saturating_sub(15))) } else { text };
+        let more = format!(" {}: all of it", app.keymap.hint(app.place(), Action::Messages));
+        let is_log = matches!(app.views.last(), Some(View::Messages { .. }));
+        let text = match columns(&text) > room {
+            true if is_log => fit(&text, room),
+            true => fit(&text, room.saturating_sub(columns(&more))) + &more,
+            false => text,
+        };
         frame.render_widget(Paragraph::new(Span::styled(format!(" {text}"), style)), area);
         return;
     }
@@ -56,7 +41,8 @@ pub fn draw(app: &App, frame: &mut Frame<'_>, area: Rect) {
         return;
     }
     if app.is_opening {
-        frame.render_widget(Paragraph::new(Span::styled(" opening the recording … esc: do not", theme.note)), area);
+        let text = format!(" opening the recording … {}: do not", app.keymap.hint(app.place(), Action::Back));
+        frame.render_widget(Paragraph::new(Span::styled(text, theme.note)), area);
         return;
     }
     if let Some((verb, done, total)) = app.under_way() {
@@ -73,6 +59,34 @@ pub fn draw(app: &App, frame: &mut Frame<'_>, area: Rect) {
     frame.render_widget(Paragraph::new(Line::from(spans)), area);
 }
 
+/// A line that is asked for: of a long one the part around the cursor is seen; what is wrong with it is said in full if that
+/// leaves room to type.
+fn draw_prompt(app: &App, prompt: &Prompt, frame: &mut Frame<'_>, area: Rect) {
+    let theme = &app.theme;
+    let label = format!(" {}", prompt.asks.label());
+    let room = usize::from(area.width).saturating_sub(columns(&label) + 1);
+    let (hint, style) = match &prompt.error {
+        Some(why) => (visible(why), theme.bad),
+        None => (prompt.asks.hint().to_owned(), theme.dim),
+    };
+    let wanted = columns(&visible(prompt.line.text())) + 1;
+    let left = room.saturating_sub(wanted + 3);
+    let hint = match prompt.error {
+        // what is typed keeps a third of the line at least
+        Some(_) => fit(&hint, left.max(room.saturating_sub(room / 3 + 3))),
+        // half a word says nothing
+        None if left >= 12 => fit(&hint, left),
+        None => String::new(),
+    };
+    let for_hint = if hint.is_empty() { 0 } else { columns(&hint) + 3 };
+    let (shown, cursor) = prompt.line.shown(room.saturating_sub(for_hint));
+    let x = area.x + (columns(&label) + cursor) as u16;
+    let line = Line::from(vec![Span::styled(label, theme.accent), Span::raw(shown), Span::raw("   "), Span::styled(hint, style)]);
+    frame.render_widget(ratatui::widgets::Clear, area);
+    frame.render_widget(Paragraph::new(line), area);
+    frame.set_cursor_position(Position { x: x.min(area.right().saturating_sub(1)), y: area.y });
+}
+
 /// Keys that fit where one is, as many as there is room for: key, words, what it does, where it begins.
 fn hints(app: &App, area: Rect) -> Vec<(String, &'static str, Option<Action>, u16)> {
     let place = app.place();
@@ -85,6 +99,7 @@ fn hints(app: &App, area: Rect) -> Vec<(String, &'static str, Option<Action>, u1
             wanted.push((Some(format!("{prefix} n p")), "next, previous", None));
             wanted.push((Some(format!("{prefix} z")), "whole window", None));
             wanted.push((Some(format!("{prefix} [")), "look back", None));
+            wanted.push((Some(format!("{prefix} ?")), "keys", None));
         }
         None if app.pane.is_some() => {
             wanted.push(key(Action::Open, "type"));
@@ -147,7 +162,7 @@ fn hints(app: &App, area: Rect) -> Vec<(String, &'static str, Option<Action>, u1
                 wanted.push((Some("esc".into()), "back", None));
             } else {
                 wanted.push(key(Action::Open, "play from there"));
-                wanted.push((Some("/".into()), "change", None));
+                wanted.push(key(Action::Filter, "change"));
                 wanted.push(key(Action::Copy, "copy"));
                 wanted.push(key(Action::Help, "keys"));
                 wanted.push(key(Action::Back, "back"));

@@ -9,6 +9,7 @@ use shared::text::{columns, fit, visible};
 
 use super::areas;
 use crate::app::{App, Link, View};
+use crate::keymap::Action;
 use crate::state::list::Scope;
 use crate::state::remembered::Layout;
 
@@ -91,10 +92,14 @@ fn page(app: &App) -> Option<String> {
 }
 
 fn banner(app: &App) -> Option<String> {
+    let place = app.place();
+    let leaves = if app.views.is_empty() { "leaves" } else { "goes back" };
+    let key = |action| app.keymap.hint(place, action);
+    let keys = |does: &str| format!("{} {does}, {} {leaves}", key(Action::Refresh), key(Action::Quit));
     match &app.link {
         Link::Up => None,
         Link::Lost => Some("the daemon is gone; it is being started again … sessions go on".into()),
-        Link::Stopped => Some("the daemon was stopped; sessions go on. ctrl-r starts it again, q leaves".into()),
-        Link::Failed(why) => Some(format!("{}; ctrl-r tries again, q leaves", visible(why))),
+        Link::Stopped => Some(format!("the daemon was stopped; sessions go on. {}", keys("starts it again"))),
+        Link::Failed(why) => Some(format!("{}; {}", visible(why), keys("tries again"))),
     }
 }

@@ -12,6 +12,7 @@ use shared::text::{columns, count, fit, visible};
 use super::{areas, cell, rule};
 use crate::app::App;
 use crate::cli::{ago, bytes};
+use crate::keymap::{Action, Place};
 use crate::replay::{Pattern, ScreenWidget, at_cursor};
 use crate::state::hits::{Focus, Hits};
 
@@ -20,16 +21,15 @@ pub fn draw(app: &App, hits: &Hits, frame: &mut Frame<'_>) {
     let area = app.area;
     let is_typing = hits.focus == Focus::Text;
     let label = " search ";
-    let (before, behind) = hits.line.parts();
+    let (text, cursor) = hits.line.shown(usize::from(area.width).saturating_sub(columns(label) + 2));
     let line = Line::from(vec![
         Span::styled(label, theme.accent),
         Span::styled("❯ ", if is_typing { theme.focus } else { theme.dim }),
-        Span::raw(visible(before)),
-        Span::raw(visible(behind)),
+        Span::raw(text),
     ]);
     frame.render_widget(Paragraph::new(line), Rect { height: 1, ..area });
     if is_typing && app.overlay.is_none() {
-        let x = area.x + columns(label) as u16 + 2 + columns(&visible(before)) as u16;
+        let x = area.x + (columns(label) + 2 + cursor) as u16;
         frame.set_cursor_position(Position { x: x.min(area.right().saturating_sub(1)), y: area.y });
     }
     let mut about = Vec::new();
@@ -143,7 +143,13 @@ fn draw_moment(app: &App, hits: &Hits, frame: &mut Frame<'_>, place: Rect) {
     let title = Rect { height: 1.min(place.height), ..place };
     let inside = Rect { y: place.y + 1, height: place.height.saturating_sub(1), ..place };
     let at = hit.at.to_zoned(app.zone.clone()).strftime("%Y-%m-%d %H:%M:%S").to_string();
-    rule(&[(hit.name.clone(), theme.strong), (at, theme.dim)], "enter plays from here", theme.border, title, frame);
+    rule(
+        &[(hit.name.clone(), theme.strong), (at, theme.dim)],
+        &format!("{} plays from here", app.keymap.hint(Place::Hits, Action::Open)),
+        theme.border,
+        title,
+        frame,
+    );
     match hits.shown() {
         Some(screen) => {
             let pattern = hits.pattern();

@@ -1,64 +1,107 @@
-//! What lies over a view: help, questions, the form, the palette.
+//! What lies over a view: help, questions, the form, the palette. What is where is asked by the mouse too.
 
 use ratatui::Frame;
 use ratatui::layout::{Position, Rect};
 use ratatui::style::Style;
 use ratatui::text::{Line, Span};
-use ratatui::widgets::{Block, Clear, Paragraph};
-use shared::text::{columns, fit, visible};
+use ratatui::widgets::{Block, Paragraph};
+use shared::text::{columns, visible};
 
-use super::{cell, wrapped};
+use super::{cell, clear, form, help, wrapped};
 use crate::app::{App, Overlay};
-use crate::keymap::{Keymap, Place};
-use crate::state::form::{Field, Form};
+use crate::state::act::Deed;
 use crate::state::palette::Palette;
+
+const QUESTION_WIDTH: u16 = 64;
+
+/// A box of this size in the middle of the window.
+pub fn place(app: &App, (width, height): (u16, u16)) -> Rect {
+    let window = app.area;
+    let (width, height) = (width.min(window.width), height.min(window.height));
+    Rect { x: window.x + (window.width - width) / 2, y: window.y + (window.height - height) / 2, width, height }
+}
+
+/// What is within a border.
+pub fn inside(place: Rect) -> Rect {
+    Block::bordered().inner(place)
+}
 
 /// Where it lies; a prompt is in the footer.
 pub fn area(app: &App) -> Option<Rect> {
-    let window = app.area;
-    let centred = |width: u16, height: u16| {
-        let (width, height) = (width.min(window.width), height.min(window.height));
-        Rect { x: window.x + (window.width - width) / 2, y: window.y + (window.height - height) / 2, width, height }
-    };
     Some(match app.overlay.as_ref()? {
-        Overlay::Help { place, .. } => {
-            let rows = app.keymap.help(*place).len() as u16;
-            centred(64, rows + 2)
-        }
-        Overlay::Confirm { question, deed, .. } => {
-            let width = 64.min(window.width);
-            centred(width, confirm_lines(question, deed.verb(), width).len() as u16 + 3)
-        }
-        Overlay::New(_) => centred(70, Field::ALL.len() as u16 + 5),
-        Overlay::Palette(palette) => {
-            let rows = (palette.found.len() as u16).clamp(1, 14);
-            let mut place = centred(66, rows + 3);
-            // at the top, so that it does not jump while one types
-            place.y = window.y + (window.height / 6).min(window.height.saturating_sub(place.height));
-            place
-        }
+        Overlay::Help { place: of, .. } => place(app, help::size(app, *of)),
+        Overlay::Confirm { question, deed, .. } => question_area(app, question, deed),
+        Overlay::New(form) => place(app, form::size(app, form)),
+        Overlay::Palette(palette) => palette_area(app, palette),
         Overlay::Prompt(_) => return None,
     })
 }
 
-/// The question and its keys, in a box of this width.
-fn confirm_lines(question: &str, verb: &str, width: u16) -> Vec<String> {
-    let room = usize::from(width.saturating_sub(4));
-    let mut lines = wrapped(&visible(question), room);
-    lines.push(String::new());
-    lines.extend(wrapped(&format!("y: {verb}   any other key: leave it"), room));
-    lines
+fn palette_area(app: &App, palette: &Palette) -> Rect {
+    let rows = (palette.found.len() as u16).clamp(1, 14);
+    let place = place(app, (66, rows + 3));
+    // at the top, so that it does not jump while one types
+    Rect { y: app.area.y + (app.area.height / 6).min(app.area.height.saturating_sub(place.height)), ..place }
 }
 
-/// How many rows of the help do not fit.
-pub fn help_overflow(keymap: &Keymap, place: Place, window: Rect) -> u16 {
-    (keymap.help(place).len() as u16).saturating_sub(window.height.saturating_sub(2))
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Answer {
+    Yes,
+    No,
+}
+
+/// The two answers, in words.
+fn answers(deed: &Deed) -> [(Answer, String); 2] {
+    [(Answer::Yes, format!("y: {}", deed.verb())), (Answer::No, "any other key: leave it".to_owned())]
+}
+
+fn question_lines(app: &App, question: &str) -> Vec<String> {
+    wrapped(&visible(question), usize::from(QUESTION_WIDTH.min(app.area.width).saturating_sub(4)))
+}
+
+/// Where the answers are, counted from the first row below the question: beside each other if there is room.
+fn answer_places(app: &App, deed: &Deed) -> Vec<(Answer, String, u16, u16)> {
+    let room = QUESTION_WIDTH.min(app.area.width).saturating_sub(4);
+    let [(yes, first), (no, second)] = answers(deed);
+    let beside = columns(&first) as u16 + 3;
+    let fits = beside + columns(&second) as u16 <= room;
+    let (row, col) = if fits { (0, beside) } else { (1, 0) };
+    vec![(yes, first, 0, 0), (no, second, row, col)]
+}
+
+fn question_area(app: &App, question: &str, deed: &Deed) -> Rect {
+    let answers = answer_places(app, deed).last().map_or(1, |(.., row, _)| row + 1);
+    place(app, (QUESTION_WIDTH, question_lines(app, question).len() as u16 + 1 + answers + 2))
+}
+
+/// Which answer is clicked on.
+pub fn answer_at(app: &App, question: &str, deed: &Deed, at: Position) -> Option<Answer> {
+    let inside = inside(question_area(app, question, deed));
+    let first = inside.y + question_lines(app, question).len() as u16 + 1;
+    let found = answer_places(app, deed).into_iter().find(|(_, text, row, col)| {
+        let x = inside.x + 1 + col;
+        at.y == first + row && (x..x + columns(text) as u16).contains(&at.x)
+    });
+    found.map(|(answer, ..)| answer)
+}
+
+/// The rows of actions below the line, and the first that is seen.
+fn palette_rows(inside: Rect, palette: &Palette) -> (Rect, usize) {
+    let rows = Rect { y: inside.y + 1, height: inside.height.saturating_sub(1), ..inside };
+    (rows, (palette.cursor + 1).saturating_sub(usize::from(rows.height)))
+}
+
+/// Which action is clicked on.
+pub fn palette_row(app: &App, palette: &Palette, at: Position) -> Option<usize> {
+    let (rows, top) = palette_rows(inside(palette_area(app, palette)), palette);
+    let row = top + usize::from(at.y.checked_sub(rows.y)?);
+    (rows.contains(at) && row < palette.found.len()).then_some(row)
 }
 
 pub fn draw(app: &App, frame: &mut Frame<'_>) {
     let (Some(overlay), Some(place)) = (&app.overlay, area(app)) else { return };
     let theme = &app.theme;
-    frame.render_widget(Clear, place);
+    clear(frame, place);
     let title = match overlay {
         Overlay::Help { .. } => " keys ",
         Overlay::Confirm { .. } => " sure? ",
@@ -70,112 +113,36 @@ pub fn draw(app: &App, frame: &mut Frame<'_>) {
     let inside = block.inner(place);
     frame.render_widget(block, place);
     match overlay {
-        Overlay::Help { place: of, top } => {
-            let rows = app.keymap.help(*of);
-            let widest = rows.iter().map(|(keys, _)| columns(keys)).max().unwrap_or(0).min(18);
-            let lines: Vec<Line<'_>> = rows
-                .iter()
-                .skip(usize::from(*top))
-                .take(usize::from(inside.height))
-                .map(|(keys, what)| {
-                    let room = usize::from(inside.width).saturating_sub(widest + 3);
-                    Line::from(vec![Span::styled(format!(" {} ", cell(keys, widest)), theme.accent), Span::raw(fit(what, room))])
-                })
-                .collect();
-            frame.render_widget(Paragraph::new(lines), inside);
-            if help_overflow(&app.keymap, *of, app.area) > *top {
-                let hint = Rect { x: inside.right().saturating_sub(12), y: place.bottom() - 1, width: 10.min(inside.width), height: 1 };
-                frame.render_widget(Paragraph::new(Span::styled(" j: more ↓", theme.warn)), hint);
-            }
-        }
-        Overlay::Confirm { question, deed, .. } => {
-            let text = Rect { x: inside.x + 1, width: inside.width.saturating_sub(1), ..inside };
-            let lines = confirm_lines(question, deed.verb(), place.width);
-            frame.render_widget(Paragraph::new(lines.into_iter().map(Line::raw).collect::<Vec<_>>()), text);
-        }
-        Overlay::New(form) => draw_form(app, form, frame, inside),
+        Overlay::Help { place: of, top } => help::draw(app, *of, *top, frame, inside),
+        Overlay::Confirm { question, deed, .. } => draw_question(app, question, deed, frame, inside),
+        Overlay::New(form) => form::draw(app, form, frame, inside),
         Overlay::Palette(palette) => draw_palette(app, palette, frame, inside),
         Overlay::Prompt(_) => {}
     }
 }
 
-fn draw_form(app: &App, form: &Form, frame: &mut Frame<'_>, inside: Rect) {
-    let theme = &app.theme;
-    let label_width = 12;
-    // in a low window the field in focus is seen
-    let rows = inside.height.saturating_sub(2).max(1);
-    let at = Field::ALL.iter().position(|field| *field == form.focus).unwrap_or(0) as u16;
-    let top = (at + 1).saturating_sub(rows);
-    for (n, field) in Field::ALL.into_iter().enumerate().skip(usize::from(top)).take(usize::from(rows)) {
-        let y = inside.y + n as u16 - top;
-        let place = Rect { y, height: 1, ..inside };
-        let is_focus = field == form.focus;
-        let label = Span::styled(format!(" {}", cell(field.label(), label_width - 1)), if is_focus { theme.accent } else { theme.dim });
-        let room = usize::from(inside.width).saturating_sub(label_width + 2);
-        let (text, style) = value(app, form, field);
-        let (before, _) = form.line(field).parts();
-        let before = visible(before);
-        let skip = if is_focus { columns(&before).saturating_sub(room.saturating_sub(1)) } else { 0 };
-        let shown: String = fit(&text.chars().skip(skip).collect::<String>(), room);
-        frame.render_widget(Paragraph::new(Line::from(vec![label, Span::styled(shown, style)])), place);
-        if is_focus && field != Field::Recent {
-            let x = inside.x + label_width as u16 + (columns(&before) - skip) as u16;
-            frame.set_cursor_position(Position { x: x.min(inside.right().saturating_sub(1)), y });
-        }
+fn draw_question(app: &App, question: &str, deed: &Deed, frame: &mut Frame<'_>, inside: Rect) {
+    let text = Rect { x: inside.x + 1, width: inside.width.saturating_sub(1), ..inside };
+    let lines = question_lines(app, question);
+    let below = text.y + lines.len() as u16 + 1;
+    frame.render_widget(Paragraph::new(lines.into_iter().map(Line::raw).collect::<Vec<_>>()), text);
+    for (answer, words, row, col) in answer_places(app, deed) {
+        let place = Rect { x: text.x + col, y: below + row, width: text.width.saturating_sub(col), height: 1 };
+        let style: Style = if answer == Answer::Yes { app.theme.warn } else { app.theme.accent };
+        frame.render_widget(Paragraph::new(Span::styled(words, style)), place.intersection(text));
     }
-    let below = Rect { y: inside.bottom().saturating_sub(1), height: 1, ..inside };
-    let line = match &form.error {
-        None if form.is_sent => Line::styled(" starting …", theme.note),
-        Some(why) => Line::styled(format!(" {}", fit(&visible(why), usize::from(inside.width).saturating_sub(2))), theme.bad),
-        None => hints(
-            &[("enter", "start and attach"), ("ctrl-s", "start, stay here"), ("ctrl-n", "recent"), ("esc", "no")],
-            theme.accent,
-            theme.dim,
-        ),
-    };
-    frame.render_widget(Paragraph::new(line), below);
-}
-
-fn value(app: &App, form: &Form, field: Field) -> (String, Style) {
-    let theme = &app.theme;
-    if field == Field::Recent {
-        return match form.recent() {
-            (_, 0) => ("none yet".into(), theme.dim),
-            (None, count) => (format!("‹ {} › {count}", field.hint()), theme.dim),
-            (Some(at), count) => (format!("‹ {} of {count} ›", at + 1), theme.note),
-        };
-    }
-    let text = form.line(field).text();
-    if text.is_empty() {
-        let hint = if field == Field::Workspace { crate::cli::short_path(&app.here, app.home.as_deref()) } else { field.hint().to_owned() };
-        return (hint, theme.dim);
-    }
-    (visible(text), theme.text)
-}
-
-fn hints(pairs: &[(&'static str, &'static str)], key: Style, what: Style) -> Line<'static> {
-    Line::from(
-        pairs
-            .iter()
-            .flat_map(|(name, text)| [Span::styled(format!(" {name}"), key), Span::styled(format!(" {text} "), what)])
-            .collect::<Vec<_>>(),
-    )
 }
 
 fn draw_palette(app: &App, palette: &Palette, frame: &mut Frame<'_>, inside: Rect) {
     let theme = &app.theme;
-    let (before, behind) = palette.line.parts();
-    let line = Line::from(vec![Span::styled(" ❯ ", theme.focus), Span::raw(visible(before)), Span::raw(visible(behind))]);
+    let (text, cursor) = palette.line.shown(usize::from(inside.width).saturating_sub(3));
+    let line = Line::from(vec![Span::styled(" ❯ ", theme.focus), Span::raw(text)]);
     frame.render_widget(Paragraph::new(line), Rect { height: 1, ..inside });
-    frame.set_cursor_position(Position {
-        x: (inside.x + 3 + columns(&visible(before)) as u16).min(inside.right().saturating_sub(1)),
-        y: inside.y,
-    });
-    let rows = Rect { y: inside.y + 1, height: inside.height.saturating_sub(1), ..inside };
+    frame.set_cursor_position(Position { x: (inside.x + 3 + cursor as u16).min(inside.right().saturating_sub(1)), y: inside.y });
+    let (rows, top) = palette_rows(inside, palette);
     if palette.found.is_empty() {
         frame.render_widget(Paragraph::new(Span::styled("   no such action", theme.dim)), rows);
     }
-    let top = (palette.cursor + 1).saturating_sub(usize::from(rows.height));
     for (n, entry) in palette.found.iter().enumerate().skip(top).take(usize::from(rows.height)) {
         let place = Rect { y: rows.y + (n - top) as u16, height: 1, ..rows };
         let key = entry.key.map(|key| key.to_string()).unwrap_or_default();

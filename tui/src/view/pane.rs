@@ -4,12 +4,14 @@ use std::collections::HashSet;
 
 use ratatui::Frame;
 use ratatui::layout::{Position, Rect};
+use ratatui::style::{Modifier, Style};
 use ratatui::text::Span;
 use ratatui::widgets::Paragraph;
 use shared::text::visible;
 
 use super::{areas, rule};
 use crate::app::{App, Focus};
+use crate::keymap::{Action, Place};
 use crate::replay::{Part, ScreenWidget};
 use crate::state::pane::{Pane, State};
 
@@ -25,7 +27,11 @@ pub fn draw(app: &App, pane: &Pane, frame: &mut Frame<'_>, area: Rect) {
             (State::Attached, false) => (format!("only watching · {} t takes control", app.prefix.label()), theme.warn),
             (State::Attached, true) => (pane.screen.title().to_owned(), theme.dim),
         };
-        let right = if has_focus { format!("{} d list", app.prefix.label()) } else { "enter types here".into() };
+        let right = if has_focus {
+            format!("{} d list", app.prefix.label())
+        } else {
+            format!("{} types here", app.keymap.hint(Place::Beside, Action::Open))
+        };
         rule(&[(pane.name.clone(), if has_focus { theme.accent } else { theme.strong }), state], &right, border, title, frame);
         if title.x > 0 {
             for y in title.top()..area.bottom() {
@@ -39,6 +45,15 @@ pub fn draw(app: &App, pane: &Pane, frame: &mut Frame<'_>, area: Rect) {
     if pane.state == State::Joining && (0..size.rows).all(|row| pane.screen.row_text(row).is_empty()) {
         let place = Rect { height: 1, ..area };
         frame.render_widget(Paragraph::new(Span::styled(format!(" {} …", visible(&pane.name)), theme.dim)), place);
+    }
+    if let Some(selection) = &pane.selection {
+        let buffer = frame.buffer_mut();
+        for y in 0..area.height {
+            let Some(columns) = selection.columns(usize::from(y)) else { continue };
+            for x in (0..area.width).filter(|x| columns.contains(&usize::from(*x))) {
+                buffer[(area.x + x, area.y + y)].set_style(Style::new().add_modifier(Modifier::REVERSED));
+            }
+        }
     }
     let cursor = pane.screen.cursor();
     let is_inside = cursor.col < area.width && cursor.row < area.height;

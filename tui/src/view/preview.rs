@@ -8,7 +8,7 @@ use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 use ratatui::widgets::{Paragraph, Wrap};
 use shared::session::Session;
-use shared::text::visible;
+use shared::text::{columns, visible};
 
 use super::rule;
 use crate::app::App;
@@ -40,8 +40,28 @@ pub fn draw_titled(app: &App, session: &Session, border: Style, frame: &mut Fram
     let about = rate.and_then(|rate| rate.title.clone()).filter(|title| !title.is_empty()).unwrap_or_else(|| what(session));
     let size = app.sights.get(session.id).map(|seen| seen.screen.size()).or(session.size);
     let size = size.map(|size| format!("{}×{}", size.cols, size.rows)).unwrap_or_default();
+    let folder = crate::cli::short_path(&session.workspace, app.home.as_deref());
+    // where it is matters more than how large it is
+    let room = usize::from(title.width).saturating_sub(columns(&visible(&session.name)) + columns(&visible(&about)) + 12);
+    let right = match (columns(&folder), columns(&size)) {
+        (wide, more) if more > 0 && wide + more + 3 <= room => format!("{} · {size}", visible(&folder)),
+        (wide, _) if wide <= room.max(usize::from(title.width / 2)) => visible(&folder),
+        _ => visible(&shortened(&folder, usize::from(title.width / 2))),
+    };
     let names = [(session.name.clone(), theme.strong), (about, theme.dim)];
-    rule(&names, &size, border, title, frame);
+    rule(&names, &right, border, title, frame);
+}
+
+/// The end of a path says most.
+fn shortened(path: &str, width: usize) -> String {
+    let mut rest = path;
+    while columns(rest) + 1 > width {
+        match rest.char_indices().nth(1) {
+            Some((at, _)) => rest = &rest[at..],
+            None => break,
+        }
+    }
+    format!("…{rest}")
 }
 
 pub fn draw_screen(app: &App, session: &Session, frame: &mut Frame<'_>, inside: Rect) {

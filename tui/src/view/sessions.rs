@@ -9,7 +9,7 @@ use shared::attention::Attention;
 use shared::session::Session;
 use shared::text::{columns, visible};
 
-use super::cell;
+use super::{cell, wrapped};
 use crate::app::{App, Focus};
 use crate::cli::{mark, short_path, status_words, what};
 use crate::keymap::{Action, Place};
@@ -91,9 +91,15 @@ fn plan(app: &App, width: usize) -> Vec<(Column, usize)> {
     take(Column::Curve, 8, 16, &mut plan);
     take(Column::Cpu, 4, 18, &mut plan);
     take(Column::Memory, 5, 18, &mut plan);
-    let workspace = widest(|session| session.workspace.clone(), 9, 30);
+    // a wide list says where; the preview's title does so too
+    let home = app.home.as_deref();
+    let of_row = |row: &Row| match row {
+        Row::Session(at) => app.list.all.get(*at).map_or(0, |session| columns(&short_path(&session.workspace, home))),
+        Row::Heading { .. } => 0,
+    };
+    let workspace = shown().map(of_row).max().unwrap_or(0).clamp(9, 30);
+    take(Column::Workspace, workspace.min((width / 6).max(9)), 18, &mut plan);
     take(Column::Age, 4, 24, &mut plan);
-    take(Column::Workspace, workspace.min(width / 5), 24, &mut plan);
     if left >= MIN_WHAT {
         plan.push((Column::What, left - 1));
     }
@@ -271,24 +277,48 @@ pub fn idle(from: jiff::Timestamp, now: jiff::Timestamp) -> String {
 /// Nothing to show: how to begin, or why nothing is here.
 pub fn draw_empty(app: &App, frame: &mut Frame<'_>, area: Rect) {
     let theme = &app.theme;
-    let key = |action| app.keymap.key(Place::List, action).map_or_else(|| "?".to_owned(), |key| key.to_string());
+    let key = |action| app.keymap.hint(Place::List, action);
+    let width = usize::from(area.width);
     let mut lines = vec![Line::raw("")];
+    let mut say = |text: &str, style: Style| {
+        for line in wrapped(text, width.saturating_sub(3)) {
+            lines.push(Line::styled(format!("  {line}"), style));
+        }
+    };
     if !app.list.has_loaded {
-        lines.push(Line::styled("  asking the daemon …", theme.dim));
+        say("asking the daemon …", theme.dim);
     } else if !app.list.filter.is_empty() {
-        lines.push(Line::raw(format!("  Nothing fits “{}”.", visible(&app.list.filter))));
-        lines.push(Line::styled("  esc takes the filter away", theme.dim));
+        say(&format!("Nothing fits “{}”.", visible(&app.list.filter)), theme.text);
+        say(&format!("{} takes the filter away", key(Action::Back)), theme.dim);
     } else {
-        lines.push(Line::styled("  No sessions yet. To begin:", theme.strong));
-        lines.push(Line::raw(""));
-        let hint =
-            |key: String, text: &str| Line::from(vec![Span::styled(format!("  {key:<4}"), theme.accent), Span::raw(text.to_owned())]);
-        lines.push(hint(key(Action::New), "starts a program or your shell here, and attaches"));
-        lines.push(hint(app.prefix.label() + " d", " leaves it running and brings you back here"));
-        lines.push(hint(key(Action::Help), "shows every key"));
-        lines.push(Line::raw(""));
-        lines.push(Line::styled("  or from any terminal:", theme.dim));
-        lines.push(Line::styled("  sessions-tui new -n api -- npm run dev", theme.note));
+        say("No sessions yet. To begin:", theme.strong);
+        // a low window has no room for blank lines
+        let is_low = area.height < 12;
+        if !is_low {
+            lines.push(Line::raw(""));
+        }
+        let hints = [
+            (key(Action::New), "starts a program or your shell here, and attaches"),
+            (app.prefix.label() + " d", "leaves it running and brings you back here"),
+            (key(Action::Help), "shows every key"),
+        ];
+        let indent = hints.iter().map(|(key, _)| columns(key)).max().unwrap_or(0) + 4;
+        for (key, text) in hints {
+            for (n, part) in wrapped(text, width.saturating_sub(indent + 1)).into_iter().enumerate() {
+                let lead = if n == 0 { format!("  {}", cell(&key, indent - 2)) } else { " ".repeat(indent) };
+                lines.push(Line::from(vec![Span::styled(lead, theme.accent), Span::raw(part)]));
+            }
+        }
+        if !is_low {
+            lines.push(Line::raw(""));
+        }
+        let mut say = |text: &str, style: Style| {
+            for line in wrapped(text, width.saturating_sub(2)) {
+                lines.push(Line::styled(format!("  {line}"), style));
+            }
+        };
+        say("or from any terminal:", theme.dim);
+        say("sessions-tui new -n api -- npm run dev", theme.note);
     }
     frame.render_widget(Paragraph::new(lines), area);
 }

@@ -23,7 +23,15 @@ use crate::state::tests::{needing, session};
 
 const SIZES: [(u16, u16); 3] = [(80, 24), (40, 15), (160, 50)];
 
-fn drawn(app: &App) -> String {
+/// Where a text begins, by column and row.
+pub fn find(app: &App, text: &str) -> Option<(u16, u16)> {
+    drawn(app).lines().enumerate().find_map(|(row, line)| {
+        let at = line.find(text)?;
+        Some((shared::text::columns(&line[..at]) as u16, row as u16))
+    })
+}
+
+pub fn drawn(app: &App) -> String {
     let (width, height) = (app.area.width, app.area.height);
     let mut terminal = Terminal::new(TestBackend::new(width, height)).expect("a backend");
     terminal.draw(|frame| draw(app, frame)).expect("draws");
@@ -161,7 +169,15 @@ fn a_terminal_beside_the_list() {
             _ => None,
         });
         let turn = turn.unwrap_or_else(|| panic!("{opened:?}"));
-        let attached = Attached { session: SessionId::new(), name: "api".into(), control: true, direct: false, ended: None };
+        let attached = Attached {
+            session: SessionId::new(),
+            name: "api".into(),
+            control: true,
+            direct: false,
+            ended: None,
+            runtime: None,
+            taken: None,
+        };
         app.update(Event::Pane(turn, PaneNews::Attached(Box::new(attached))));
         app.update(Event::Pane(turn, PaneNews::Output(b"$ vim\r\n\x1b[7m-- INSERT --\x1b[0m".to_vec())));
         app

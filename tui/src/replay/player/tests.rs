@@ -17,6 +17,7 @@ pub fn outline() -> Outline {
         runtime: RuntimeId::new(),
         session: SessionId::new(),
         name: "api".into(),
+        title: None,
         language: None,
         command: vec!["bash".into()],
         began_at: jiff::Timestamp::UNIX_EPOCH,
