@@ -41,6 +41,8 @@ mod retention;
 mod screen;
 mod screen_restart;
 mod search;
+mod service;
 mod shell;
 mod time_machine;
+mod upgrade;
 mod webhook;

@@ -385,6 +385,13 @@ pub enum DaemonCommand {
         #[arg(long)]
         json: bool,
     },
+    /// Start it on login: shows what it writes, and can be repeated
+    #[command(
+        after_help = "A unit of the systemd user manager, an agent of launchd, or, where neither is, an entry in the desktop's autostart\nfolder. Stopping, restarting and upgrading the daemon under it ends no session.\n\nExamples:\n  sessions-tui daemon install --dry-run\n  sessions-tui daemon install --linger"
+    )]
+    Install(daemon::InstallArgs),
+    /// Do not start it on login any more: takes away what install has written
+    Uninstall(daemon::UninstallArgs),
     /// The end of the daemon's log
     Logs {
         /// How many lines

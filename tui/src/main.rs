@@ -44,6 +44,7 @@ async fn run_daemon(cli: &Cli, detached: bool) -> ExitCode {
     };
     let (config, warning) = tui::load_config(&paths);
     let ready = || {
+        tui::notify_ready();
         if detached {
             cli::announce_ready();
             // nobody listens any more, and a later write must not find a closed pipe
@@ -62,7 +63,7 @@ fn refuse(error: &str, already_running: bool, detached: bool) -> ExitCode {
     } else {
         eprintln!("{error}");
     }
-    ExitCode::FAILURE
+    if already_running { ExitCode::from(tui::ALREADY_RUNNING) } else { ExitCode::FAILURE }
 }
 
 fn redirect_output_to_null() {
