@@ -12,6 +12,7 @@ mod commands;
 mod continuity;
 mod crash;
 mod dashboard;
+mod doctor;
 mod events;
 mod exec;
 mod exec_attach;

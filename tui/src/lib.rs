@@ -5,6 +5,7 @@ mod attach;
 pub mod cli;
 mod client;
 mod connect;
+mod doctor;
 mod environment;
 mod event;
 mod export;

@@ -1,5 +1,6 @@
 //! daemon install, uninstall, and what status says of it: writes one file, and asks the service manager, if there is one.
 
+use std::fmt::Write;
 use std::io::BufRead;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -161,7 +162,7 @@ pub async fn install(paths: &Paths, args: InstallArgs) -> Result<(), Failure> {
     for command in commands {
         run(&mut report, &command)?;
     }
-    if is_running {
+    if is_running && kind != Kind::Autostart {
         report.notes.push("a daemon is running already and goes on; `sessions-tui daemon restart` moves it to the service".to_owned());
     } else if kind == Kind::Autostart {
         report.notes.push("it starts with the next login; until then any command starts it".to_owned());
@@ -353,10 +354,10 @@ fn finish(report: &Report, json: bool) -> Result<(), Failure> {
     }
     let mut out = String::new();
     for command in &report.commands {
-        out += &format!("{} {command}\n", if report.dry_run { "would run:" } else { "ran:" });
+        let _ = writeln!(out, "{} {command}", if report.dry_run { "would run:" } else { "ran:" });
     }
     for note in &report.notes {
-        out += &format!("{note}\n");
+        let _ = writeln!(out, "{note}");
     }
     print(&out)
 }
