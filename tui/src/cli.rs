@@ -1,5 +1,6 @@
 //! The command line: its grammar and help. Each family of subcommands has a file; they print, nothing else.
 
+mod completions;
 mod daemon;
 mod doctor;
 mod event;
@@ -19,6 +20,7 @@ mod session;
 mod stats;
 mod table;
 mod terminal;
+mod watch;
 mod webhook;
 
 use std::path::PathBuf;
@@ -34,6 +36,7 @@ use shared::text::visible_json;
 
 use crate::environment;
 
+pub use completions::{answer_shell, parse};
 pub(crate) use daemon::install;
 pub use daemon::{announce_ready, announce_refusal};
 pub use doctor::doctor;
@@ -242,6 +245,15 @@ pub enum Command {
     /// What may be wrong with the daemon, its files or this machine, and the command that mends it
     #[command(after_help = doctor::HELP)]
     Doctor(doctor::DoctorArgs),
+    /// Completions for a shell, with the names of live sessions
+    #[command(after_help = completions::HELP)]
+    Completions { shell: completions::Shell },
+    /// The manual: one page, or one for each command in a folder
+    #[command(after_help = "Examples:\n  sessions-tui man | man -l -\n  sessions-tui man ~/.local/share/man/man1")]
+    Man {
+        /// A folder to write a page for each command into
+        folder: Option<PathBuf>,
+    },
     /// The daemon: starts by itself when it is needed
     Daemon {
         #[command(subcommand)]
@@ -322,6 +334,9 @@ pub struct LsArgs {
     /// All, however long ago they ended
     #[arg(long, short)]
     all: bool,
+    /// Stay, and show changes as they happen; q leaves
+    #[arg(long, conflicts_with = "json")]
+    watch: bool,
     /// At most this many, the newest
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     limit: Option<u32>,
@@ -472,6 +487,8 @@ async fn perform(paths: &Paths, command: Command) -> Result<(), Failure> {
         Command::Hook { command } => hook::perform(paths, command).await,
         // the root package gives it what reads a database
         Command::Doctor(_) => Err(Failure::failed("doctor cannot run inside a command")),
+        Command::Completions { shell } => completions::completions(shell),
+        Command::Man { folder } => completions::man(folder),
         Command::Mcp => crate::mcp::serve(paths).await,
         Command::Daemon { command } => daemon::perform(paths, command).await,
     }

@@ -2,7 +2,6 @@
 
 use std::process::ExitCode;
 
-use clap::Parser;
 use daemon::StartError;
 use tui::cli::{self, Cli, Command, DaemonCommand};
 
@@ -14,7 +13,8 @@ fn main() -> ExitCode {
             Err(_) => ExitCode::FAILURE,
         };
     }
-    let cli = Cli::parse();
+    cli::answer_shell();
+    let cli = cli::parse(option_env!("SESSIONS_COMMIT"));
     // one thread: requests are short, and the long work gives way by itself
     let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().max_blocking_threads(8).build() {
         Ok(runtime) => runtime,

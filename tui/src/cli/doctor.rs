@@ -36,14 +36,12 @@ async fn examine(paths: &Paths, args: DoctorArgs, look: fn(&Path) -> Database) -
     if args.json {
         print_json(&findings)?;
     } else {
-        let is_coloured =
-            rustix::termios::isatty(rustix::stdio::stdout()) && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
         let summary = match wrong {
             0 => "nothing is wrong\n".to_owned(),
             1 => "1 thing is wrong\n".to_owned(),
             _ => format!("{} are wrong\n", count(wrong, "thing")),
         };
-        print(&(text(&findings, is_coloured) + "\n" + &summary))?;
+        print(&(text(&findings, super::session::colours()) + "\n" + &summary))?;
     }
     Ok(if wrong == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }

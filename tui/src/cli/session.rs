@@ -86,6 +86,9 @@ pub fn workspace(given: Option<PathBuf>) -> Result<String, Failure> {
 
 pub async fn ls(paths: &Paths, args: LsArgs) -> Result<(), Failure> {
     let filter = Filter { all: args.all, limit: args.limit, order: args.order.unwrap_or_default(), ..args.filter.filter()? };
+    if args.watch {
+        return super::watch::watch(paths, filter, colours()).await;
+    }
     let is_filtered = filter.searches() || filter.limit.is_some();
     let sessions: Vec<Session> = connect::call(paths, Request::List(filter)).await?;
     if args.json {
@@ -108,7 +111,7 @@ pub async fn ls(paths: &Paths, args: LsArgs) -> Result<(), Failure> {
     print(&table::sessions(&sessions, &look))
 }
 
-fn colours() -> bool {
+pub(super) fn colours() -> bool {
     rustix::termios::isatty(rustix::stdio::stdout())
         && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
         && std::env::var_os("TERM").is_none_or(|term| term != "dumb")

@@ -28,6 +28,10 @@ pub async fn attach(paths: &Paths, name: Option<String>, language: Option<Langua
     if let Some(warning) = warning {
         eprintln!("{warning}");
     }
+    if let Some(outer) = environment::own_session() {
+        let prefix = String::from(config.keys.prefix);
+        eprintln!("this is inside session {outer}: the outer one hears {prefix} first; {prefix} {prefix} d detaches the inner one");
+    }
     attach::attach(paths, client, &Wish { language, name, read_only, prefix: config.keys.prefix }).await?.say()
 }
 

@@ -1,0 +1,115 @@
+//! What the command line tells of itself: versions, completions with live names, manuals, a list that stays; and pipes that close.
+
+use std::process::{Command, Stdio};
+
+use crate::support::root::finish;
+use crate::support::{Root, Term};
+
+/// A line of a shell that finds our program by its name.
+#[track_caller]
+fn shell(root: &Root, shell: &str, line: &str) -> String {
+    let folder = std::path::Path::new(env!("CARGO_BIN_EXE_sessions-tui")).parent().expect("a folder").display().to_string();
+    let mut command = Command::new(shell);
+    command.args(["-c", line]).env_clear().envs(root.environment()).current_dir(root.work());
+    command.env("PATH", format!("{folder}:{}", std::env::var("PATH").expect("a path")));
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    finish(command, b"", &[line]).ok()
+}
+
+#[test]
+fn the_version_names_the_commit_where_there_is_one() {
+    let root = Root::new();
+    let said = root.run(&["--version"]).ok();
+    let words: Vec<&str> = said.split_whitespace().collect();
+    assert_eq!(words[..2], ["sessions-tui", env!("CARGO_PKG_VERSION")]);
+    if let Some(commit) = words.get(2) {
+        let commit = commit.trim_matches(['(', ')']);
+        assert!(commit.len() >= 7 && commit.chars().all(|c| c.is_ascii_hexdigit()), "{said}");
+    }
+    assert!(root.daemons().is_empty(), "nothing was started");
+}
+
+/// What bash offers for a line that ends with an unfinished word.
+fn bash_offers(root: &Root, words: &[&str]) -> Vec<String> {
+    let quoted: Vec<String> = words.iter().map(|word| format!("'{word}'")).collect();
+    let line = format!(
+        "eval \"$(sessions-tui completions bash)\"; COMP_WORDS=(sessions-tui {}); COMP_CWORD={}; COMP_TYPE=9; \
+         f=$(complete -p sessions-tui | sed 's/.*-F \\([^ ]*\\).*/\\1/'); \"$f\" sessions-tui {}; printf '%s\\n' \"${{COMPREPLY[@]}}\"",
+        quoted.join(" "),
+        words.len(),
+        quoted.last().expect("a word"),
+    );
+    shell(root, "bash", &line).lines().map(|word| word.trim_end().to_owned()).collect()
+}
+
+#[test]
+fn bash_completes_commands_and_the_names_of_sessions() {
+    let root = Root::new();
+    assert!(bash_offers(&root, &["att"]).contains(&"attach".to_owned()));
+    let none = bash_offers(&root, &["attach", ""]);
+    assert!(!none.contains(&"api".to_owned()) && root.daemons().is_empty(), "the tab key starts no daemon: {none:?}");
+    root.record("api", &[]);
+    root.record("apricot", &[]);
+    root.record("build", &[]);
+    for command in ["attach", "show", "kill", "replay", "pause"] {
+        let offers = bash_offers(&root, &[command, "ap"]);
+        assert_eq!(offers, ["api", "apricot"], "{command}");
+    }
+}
+
+#[test]
+fn fish_completes_names_and_zsh_reads_its_script() {
+    let root = Root::new();
+    root.record("api", &["--task", "x"]);
+    let offers = shell(&root, "fish", "sessions-tui completions fish | source; complete -C 'sessions-tui attach a'");
+    assert!(offers.lines().any(|line| line.split('\t').next() == Some("api")), "{offers}");
+    let line = "autoload -U compinit; compinit -u -D; eval \"$(sessions-tui completions zsh)\"; print -r -- $_comps[sessions-tui]";
+    assert!(!shell(&root, "zsh", line).trim().is_empty(), "zsh knows who completes it");
+}
+
+#[test]
+fn the_manual_has_a_page_for_each_command() {
+    let root = Root::new();
+    let page = root.run(&["man"]).ok();
+    assert!(page.contains(".TH sessions-tui 1") && page.contains("attach"), "{page}");
+    let folder = root.join("man1");
+    root.run(&["man", folder.to_str().expect("Unicode")]).ok();
+    for name in ["sessions-tui.1", "sessions-tui-attach.1", "sessions-tui-daemon-install.1"] {
+        assert!(folder.join(name).exists(), "{name}");
+    }
+}
+
+#[test]
+fn a_list_that_stays_shows_what_happens_and_survives_the_daemon() {
+    let root = Root::new();
+    root.record("first", &[]);
+    let mut term = Term::open(&root, 80, 12, &["ls", "--watch"]);
+    term.wait_for_text("first");
+    term.wait_for_text("q leaves");
+    root.record("second", &[]);
+    term.wait_for_text("second");
+    root.run(&["complete", "first"]).ok();
+    term.wait_for_text("completed");
+    root.kill_daemon();
+    root.record("third", &[]);
+    term.wait_for_text("third");
+    term.send(b"q");
+    assert_eq!(term.wait_exit(), 0);
+    assert!(term.is_cooked() && !term.is_alternate(), "the terminal is given back");
+    let sentence = root.run(&["ls", "--watch"]).refused(2);
+    assert!(sentence.contains("needs a terminal"), "{sentence}");
+}
+
+#[test]
+fn a_reader_that_leaves_is_no_error() {
+    let root = Root::new();
+    for number in 0..40 {
+        root.record(&format!("task-{number}"), &[]);
+    }
+    let pipes = ["sessions-tui ls", "sessions-tui ls --json", "sessions-tui events", "sessions-tui man", "sessions-tui doctor"];
+    for pipe in pipes {
+        let said =
+            shell(&root, "bash", &format!("set +o pipefail; {{ {pipe}; echo \"code $?\" >&2; }} 2>&1 >/dev/null | cat; {pipe} | true"));
+        assert!(!said.contains("panicked") && !said.contains("error"), "{pipe}: {said}");
+    }
+}

@@ -1,0 +1,127 @@
+//! completions and man: what shells and readers of manuals want to know of the command line. Names of sessions are asked of a running
+//! daemon at the moment they are wanted; none is started for it.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Arg, CommandFactory, FromArgMatches};
+use clap_complete::engine::{ArgValueCandidates, CompletionCandidate};
+use clap_complete::env::Shells;
+use shared::filter::Filter;
+use shared::message::{Failure, Request};
+use shared::session::Session;
+use shared::text::visible;
+
+use super::{Cli, print, table};
+use crate::{connect, environment};
+
+/// Set by the scripts that `completions` prints.
+const VARIABLE: &str = "SESSIONS_COMPLETE";
+
+const PROGRAM: &str = "sessions-tui";
+
+/// Somebody waits for the tab key.
+const PATIENCE: Duration = Duration::from_millis(500);
+
+pub const HELP: &str = "Add one of these to your shell's settings:\n  eval \"$(sessions-tui completions bash)\"      ~/.bashrc\n  eval \"$(sessions-tui completions zsh)\"       ~/.zshrc, after compinit\n  sessions-tui completions fish | source       ~/.config/fish/config.fish";
+
+#[derive(Clone, Copy, clap::ValueEnum)]
+pub enum Shell {
+    Bash,
+    Zsh,
+    Fish,
+}
+
+/// The command line; with the commit it was built from, if that is known.
+pub fn parse(commit: Option<&'static str>) -> Cli {
+    let version: &'static str = match commit {
+        // once in a process's life
+        Some(commit) => format!("{} ({commit})", shared::VERSION).leak(),
+        None => shared::VERSION,
+    };
+    let matches = Cli::command().version(version).get_matches();
+    Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit())
+}
+
+/// Answers a shell that asks how a line can go on, and ends; else nothing happens.
+pub fn answer_shell() {
+    if std::env::var_os(VARIABLE).is_some() {
+        clap_complete::CompleteEnv::with_factory(with_names).var(VARIABLE).bin(PROGRAM).completer(PROGRAM).complete();
+    }
+}
+
+/// Wherever a session is named, those that are there.
+fn with_names() -> clap::Command {
+    with_names_in(Cli::command())
+}
+
+fn with_names_in(command: clap::Command) -> clap::Command {
+    let names_a_session = |arg: &Arg| {
+        matches!(arg.get_id().as_str(), "name" | "names" | "session")
+            && arg.get_help().is_some_and(|help| {
+                let help = help.to_string().to_lowercase();
+                help.contains("the session") || help.contains("a session") || help.contains("sessions")
+            })
+    };
+    let command = command.mut_args(|arg| if names_a_session(&arg) { arg.add(ArgValueCandidates::new(live_names)) } else { arg });
+    command.mut_subcommands(with_names_in)
+}
+
+fn live_names() -> Vec<CompletionCandidate> {
+    let Ok(runtime) = tokio::runtime::Builder::new_current_thread().enable_all().build() else { return Vec::new() };
+    let asked = async {
+        let paths = environment::paths(None).ok()?;
+        let mut client = connect::running(&paths).await.ok()??;
+        client.call::<Vec<Session>>(Request::List(Filter::default())).await.ok()
+    };
+    let sessions = runtime.block_on(async { tokio::time::timeout(PATIENCE, asked).await }).ok().flatten().unwrap_or_default();
+    runtime.shutdown_background();
+    let candidate = |session: Session| {
+        let help = format!("{} {}", table::status_words(&session), visible(&session.workspace));
+        CompletionCandidate::new(session.name).help(Some(help.into()))
+    };
+    sessions.into_iter().map(candidate).collect()
+}
+
+/// The script that a shell reads.
+pub fn completions(shell: Shell) -> Result<(), Failure> {
+    let name = match shell {
+        Shell::Bash => "bash",
+        Shell::Zsh => "zsh",
+        Shell::Fish => "fish",
+    };
+    let shells = Shells::builtins();
+    let completer = shells.completer(name).ok_or_else(|| Failure::failed(format!("nothing is known of {name}")))?;
+    let mut script = Vec::new();
+    let failed = |error: std::io::Error| Failure::failed(error.to_string());
+    completer.write_registration(VARIABLE, PROGRAM, PROGRAM, PROGRAM, &mut script).map_err(failed)?;
+    print(&String::from_utf8_lossy(&script))
+}
+
+/// The manual: one page on standard output, or a page for each command in a folder.
+pub fn man(folder: Option<PathBuf>) -> Result<(), Failure> {
+    let failed = |error: std::io::Error| Failure::failed(error.to_string());
+    match folder {
+        None => {
+            let mut page = Vec::new();
+            clap_mangen::Man::new(Cli::command()).render(&mut page).map_err(failed)?;
+            print(&String::from_utf8_lossy(&page))
+        }
+        Some(folder) => {
+            let in_folder = |error: std::io::Error| Failure::failed(format!("{}: {error}", folder.display()));
+            std::fs::create_dir_all(&folder).map_err(in_folder)?;
+            clap_mangen::generate_to(Cli::command(), &folder).map_err(in_folder)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_grammar_is_sound() {
+        Cli::command().debug_assert();
+        with_names().debug_assert();
+    }
+}
