@@ -88,10 +88,10 @@ fn frame(table: &str, rows: usize) -> String {
     let lines: Vec<&str> = table.lines().collect();
     let hidden = lines.len().saturating_sub(rows.saturating_sub(1).max(1));
     let mut out = String::from("\x1b[?2026h\x1b[?25l\x1b[H");
-    for line in &lines[hidden..] {
-        out.push_str(line);
-        out.push_str("\x1b[m\x1b[K\r\n");
+    for (row, line) in (1..).zip(&lines[hidden..]) {
+        let _ = write!(out, "\x1b[{row};1H{line}\x1b[m\x1b[K");
     }
+    // what is below from before
     out.push_str("\x1b[J");
     if rows > 1 {
         let more = if hidden > 0 { format!("{hidden} more above; ") } else { String::new() };
@@ -108,9 +108,9 @@ mod tests {
     #[test]
     fn the_newest_rows_stay_when_the_window_is_small() {
         let all = frame("a\nb\nc\n", 10);
-        assert!(all.contains("a\x1b[m\x1b[K\r\nb") && all.contains("\x1b[10;1Hq leaves"), "{all:?}");
+        assert!(all.contains("\x1b[1;1Ha\x1b[m\x1b[K\x1b[2;1Hb") && all.contains("\x1b[10;1Hq leaves"), "{all:?}");
         let small = frame("a\nb\nc\n", 2);
-        assert!(!small.contains('b') && small.contains("c\x1b[m") && small.contains("2 more above"), "{small:?}");
+        assert!(!small.contains("Hb") && small.contains("c\x1b[m") && small.contains("2 more above"), "{small:?}");
         assert!(frame("a\nb\n", 1).contains("b\x1b[m"));
     }
 }
