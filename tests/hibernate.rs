@@ -268,6 +268,8 @@ fn an_agent_goes_on_with_its_conversation() {
         "--json",
         "-n",
         "agent",
+        "--size",
+        "220x20",
         "-e",
         &path,
         "--",

@@ -50,7 +50,7 @@ async fn run_daemon(cli: &Cli, detached: bool) -> ExitCode {
             redirect_output_to_null();
         }
     };
-    match daemon::run_daemon(paths, config, warning.into_iter().collect(), ready).await {
+    match Box::pin(daemon::run_daemon(paths, config, warning.into_iter().collect(), ready)).await {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => refuse(&error.to_string(), matches!(error, StartError::AlreadyRunning(_)), detached),
     }

@@ -11,7 +11,8 @@ use tokio::time::Instant;
 
 use super::calls::Noted;
 use super::{
-    Ask, EAGER, Ended, FLOOD_BYTES, FLOOD_PAUSE, FLOOD_WINDOW, FRAME, MAX_INPUT, MAX_LAG, Place, REST_AFTER, Running, Runtime, Typed, Typist,
+    Ask, EAGER, Ended, FLOOD_BYTES, FLOOD_PAUSE, FLOOD_WINDOW, FRAME, MAX_INPUT, MAX_LAG, Place, REST_AFTER, Running, Runtime, Typed,
+    Typist,
 };
 use crate::command::Frame;
 use crate::holder::end_orphans;
