@@ -69,7 +69,8 @@ pub fn delta(first: &Environment, now: &Environment, secrets: bool) -> Delta {
     }
     // prompts have our marks in them, and are set up at each start
     let is_prompt = |name: &str| matches!(name, "PS0" | "PS1" | "PS2" | "PS3" | "PS4" | "PROMPT" | "RPROMPT" | "PROMPT_COMMAND");
-    let is_of_terminal = |name: &str| name.starts_with("TERM") || matches!(name, "COLUMNS" | "LINES" | "COLORTERM" | "WINDOWID") || is_prompt(name);
+    let is_of_terminal =
+        |name: &str| name.starts_with("TERM") || matches!(name, "COLUMNS" | "LINES" | "COLORTERM" | "WINDOWID") || is_prompt(name);
     let mut delta = environment::delta(first, now);
     delta.set.retain(|(name, value)| {
         !is_of_terminal(name) && value.len() <= MAX_VALUE && !value.contains('\0') && (secrets || !shared::exec::looks_secret(name))

@@ -743,6 +743,7 @@ impl Runtime {
         self.picture.store();
         if language.is_none() {
             self.end_commands(ended.exit.map(|_| ended.exit_code()));
+            self.notify_of_end(&ended.sentence);
         }
         if self.control.is_some() {
             // whoever typed saw the end
