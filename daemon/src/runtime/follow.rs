@@ -383,8 +383,9 @@ impl Runtime {
         self.count_output(bytes.len());
         let mut events = Vec::new();
         self.scanner.feed(bytes, &mut events);
-        self.listen(&events);
+        // before the folder is looked at anew: a command was typed where it was then
         self.note_commands(bytes, &events, frames);
+        self.listen(&events);
         let answered_elsewhere = self.pass_on(bytes);
         self.pay_notices();
         self.look_soon();
