@@ -392,8 +392,9 @@ impl Runtime {
         self.count_output(bytes.len());
         let mut events = Vec::new();
         self.scanner.feed(bytes, &mut events);
-        self.listen(&events);
+        // before the folder is looked at anew: a command was typed where it was then
         self.note_commands(bytes, &events, frames);
+        self.listen(&events);
         let answered_elsewhere = self.pass_on(bytes);
         self.pay_notices();
         self.look_soon();
@@ -784,6 +785,7 @@ impl Runtime {
         self.picture.store();
         if language.is_none() {
             self.end_commands(ended.exit.map(|_| ended.exit_code()));
+            self.notify_of_end(&ended.sentence);
         }
         if self.control.is_some() {
             // whoever typed saw the end
