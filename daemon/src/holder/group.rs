@@ -9,6 +9,9 @@ use std::path::{Path, PathBuf};
 /// What the names of our groups begin with.
 const NAME: &str = "sessions-tui-";
 
+/// So many looks, a hundredth of a second apart, are taken until killed processes are out of a group.
+const COLLECTED: u32 = 50;
+
 /// Where a group may be, by what it is good for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
@@ -128,12 +131,16 @@ pub fn thaw_behind(runtime: &str) {
     }
 }
 
-/// … and its groups, which are empty by now.
+/// … and its groups, which are empty by now, or as soon as what was killed has been collected.
 pub fn remove_behind(runtime: &str) {
-    for kind in [Kind::Unified, Kind::Of("freezer"), Kind::Of("pids")] {
-        if let Some(dir) = place(kind, runtime) {
-            let _ = std::fs::remove_dir(dir);
+    let kinds = [Kind::Unified, Kind::Of("freezer"), Kind::Of("pids")];
+    let dirs: Vec<PathBuf> = kinds.into_iter().filter_map(|kind| place(kind, runtime)).collect();
+    for _ in 0..COLLECTED {
+        let is_left = |dir: &PathBuf| std::fs::remove_dir(dir).is_err_and(|error| error.kind() != io::ErrorKind::NotFound);
+        if dirs.iter().filter(|dir| is_left(dir)).count() == 0 {
+            return;
         }
+        std::thread::sleep(std::time::Duration::from_millis(10));
     }
 }
 
