@@ -5,7 +5,7 @@ use shared::event::Author;
 use shared::exec::Stream;
 use shared::id::Offset;
 use shared::message::{Code, Failure};
-use shared::runtime::LostReason;
+use shared::runtime::{ExitStatus, LostReason};
 use shared::screen::{Event, Keyframe, Located, Size, answer};
 use tokio::time::Instant;
 
@@ -20,7 +20,7 @@ use crate::holder::link::{Link, LinkError};
 use crate::holder::wire::{Frozen, News};
 use crate::lifecycle::End;
 use crate::recording::{self, OVERHEAD, ReadError, Record, SEGMENT_BYTES};
-use crate::store::EndingAt;
+use crate::store::{EndingAt, Settles};
 
 /// Read from the recording at a time; between two, others get their turn.
 const BATCH: usize = 64 << 10;
@@ -143,7 +143,7 @@ impl Runtime {
                     news = self.link.news(), if !is_pausing => Turn::News(news),
                     () = self.drained.notified(), if self.has_pictures() => Turn::Drained,
                     // what goes through the holder waits for its word instead
-                    () = room, if self.input.front().is_some_and(|typed| typed.place.is_none()) => Turn::Room,
+                    () = room, if !self.is_frozen() && self.input.front().is_some_and(|typed| typed.place.is_none()) => Turn::Room,
                     Ok(notice) = self.notices.recv() => Turn::Notice(notice),
                     () = wakes => Turn::Time,
                 }
@@ -662,6 +662,10 @@ impl Runtime {
 
     /// Sends what the holder has room for.
     async fn send_input(&mut self) {
+        if self.is_frozen() {
+            // the terminal would echo what nobody reads
+            return;
+        }
         while let Some(typed) = self.input.front_mut() {
             let rest = &typed.bytes[typed.sent..];
             // a link that is gone is seen by the loop
@@ -766,25 +770,31 @@ impl Runtime {
             }
         }
         let language = self.interpreter.as_ref().map(|interpreter| interpreter.language);
-        let ended = describe(&end);
+        let mut ended = describe(&end);
         let last_activity = match end {
             End::Lost(_) => self.facts.last_activity().unwrap_or(now),
             _ => now,
         };
         let recorded = self.consumed;
-        loop {
+        let settles = loop {
             match self.context.store.runtime_has_ended(self.id, end.clone(), EndingAt { now, last_activity }, recorded).await {
-                Ok(()) | Err(crate::store::Error::Gone) => break,
+                Ok(settles) => break settles,
+                Err(crate::store::Error::Gone) => break Settles::Ended,
                 Err(error) => {
                     self.context.log.warn(&format!("session {}: its end could not be stored: {error}", self.name));
                     self.dismiss(ended.push()).await;
                     tokio::time::sleep(STORE_RETRY).await;
                 }
             }
-        }
+        };
         self.picture.store();
         if language.is_none() {
             self.end_commands(ended.exit.map(|_| ended.exit_code()));
+        }
+        if settles == Settles::Sleeps {
+            let sentence = format!("hibernated: `sessions-tui attach {}` starts it again", self.name);
+            ended = Ended { sentence, exit: Some(ExitStatus::Code(0)) };
+        } else if language.is_none() {
             self.notify_of_end(&ended.sentence);
         }
         if self.control.is_some() {
