@@ -24,8 +24,7 @@ use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 
 use super::driver::Driver;
 use super::echo::Echo;
-use super::freeze::Freeze;
-use super::group::Offered;
+use super::freeze::{By, Freeze};
 use super::limit::ProcessLimit;
 use super::peer::{Peer, is_same_user};
 use super::pty::{self, Pty};
@@ -201,26 +200,15 @@ impl Holder {
             rustix::process::umask(rustix::fs::Mode::from_raw_mode(mask));
         }
         let limit = start.max_processes.map(|most| ProcessLimit::set(&start.runtime, most));
-        let groups = if start.no_groups { Offered::none() } else { Offered::make(&start.runtime) };
-        let begun = if start.is_driver {
-            Driver::start(&start.argv, &start.cwd, &start.env, &groups)
-                .map(|(driver, child)| (None, Some(driver), child))
-                .map_err(|error| describe(&start, &error))
+        let (pty, driver, child) = if start.is_driver {
+            let (driver, child) = Driver::start(&start.argv, &start.cwd, &start.env).map_err(|error| describe(&start, &error))?;
+            (None, Some(driver), child)
         } else {
-            pty::open(start.size).map_err(|error| format!("no terminal could be had: {error}")).and_then(|pty| {
-                let child = pty::start(&pty, &start.argv, &start.cwd, &start.env, &groups).map_err(|error| describe(&start, &error))?;
-                Ok((Some(pty), None, child))
-            })
+            let pty = pty::open(start.size).map_err(|error| format!("no terminal could be had: {error}"))?;
+            let child = pty::start(&pty, &start.argv, &start.cwd, &start.env).map_err(|error| describe(&start, &error))?;
+            (Some(pty), None, child)
         };
-        let (pty, driver, child) = match begun {
-            Ok(begun) => begun,
-            Err(why) => {
-                // nobody is in them
-                drop(groups.taken_by(0));
-                return Err(why);
-            }
-        };
-        let freeze = Freeze::new(groups.taken_by(child));
+        let freeze = Freeze::new(&start.runtime, if start.no_groups { By::Signals } else { By::Groups });
         if let Some(limit) = &limit {
             limit.include(child);
         }
