@@ -197,7 +197,13 @@ pub async fn start(context: &Context, ready: Ready) -> store::Result<Result<(), 
 
 /// What the daemon itself was started with: for programs whose caller is not there any more.
 pub fn own_environment() -> Vec<(String, String)> {
-    std::env::vars_os().filter_map(|(key, value)| Some((key.into_string().ok()?, value.into_string().ok()?))).collect()
+    std::env::vars_os()
+        .filter_map(|(key, value)| Some((key.into_string().ok()?, value.into_string().ok()?)))
+        // between a service manager and ourselves
+        .filter(|(key, _)| {
+            !matches!(key.as_str(), "NOTIFY_SOCKET" | "INVOCATION_ID" | "JOURNAL_STREAM" | "MANAGERPID" | "SYSTEMD_EXEC_PID")
+        })
+        .collect()
 }
 
 /// The user's shell, as their environment names it.

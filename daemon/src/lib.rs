@@ -42,3 +42,4 @@ mod webhook;
 
 pub use holder::run as run_holder;
 pub use server::{StartError, run as run_daemon};
+pub use store::look as look_at_database;

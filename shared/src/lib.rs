@@ -7,6 +7,7 @@ pub mod asciicast;
 pub mod attention;
 pub mod command;
 pub mod config;
+pub mod doctor;
 pub mod event;
 pub mod exec;
 pub mod filter;

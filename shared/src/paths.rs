@@ -69,7 +69,7 @@ impl Paths {
             (state, runtime, config)
         };
         let runtime = if wanted.as_os_str().len() + LONGEST_SOCKET_NAME > MAX_SOCKET_PATH {
-            env.temp.join(format!("sessions-tui-{}-{:016x}", env.uid, hash(&wanted)))
+            env.temp.join(format!("sessions-tui-{}-{:016x}", env.uid, fingerprint(&wanted)))
         } else {
             wanted
         };
@@ -160,7 +160,7 @@ impl Paths {
 }
 
 /// FNV-1a: the same in every version, because an upgraded daemon must find the sockets of old holders.
-fn hash(path: &Path) -> u64 {
+pub fn fingerprint(path: &Path) -> u64 {
     path.as_os_str().as_bytes().iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3))
 }
 

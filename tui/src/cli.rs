@@ -1,6 +1,7 @@
 //! The command line: its grammar and help. Each family of subcommands has a file; they print, nothing else.
 
 mod daemon;
+mod doctor;
 mod event;
 mod exec;
 mod filter;
@@ -33,7 +34,9 @@ use shared::text::visible_json;
 
 use crate::environment;
 
+pub(crate) use daemon::install;
 pub use daemon::{announce_ready, announce_refusal};
+pub use doctor::doctor;
 pub use table::{ago, bytes, length, mark, short_path, status_words, what};
 
 const EXAMPLES: &str = "\
@@ -236,6 +239,9 @@ pub enum Command {
     /// The door for agents: tools over the Model Context Protocol, on standard input and output
     #[command(after_help = crate::mcp::HELP)]
     Mcp,
+    /// What may be wrong with the daemon, its files or this machine, and the command that mends it
+    #[command(after_help = doctor::HELP)]
+    Doctor(doctor::DoctorArgs),
     /// The daemon: starts by itself when it is needed
     Daemon {
         #[command(subcommand)]
@@ -385,6 +391,13 @@ pub enum DaemonCommand {
         #[arg(long)]
         json: bool,
     },
+    /// Start it on login: shows what it writes, and can be repeated
+    #[command(
+        after_help = "A unit of the systemd user manager, an agent of launchd, or, where neither is, an entry in the desktop's autostart\nfolder. Stopping, restarting and upgrading the daemon under it ends no session.\n\nExamples:\n  sessions-tui daemon install --dry-run\n  sessions-tui daemon install --linger"
+    )]
+    Install(daemon::InstallArgs),
+    /// Do not start it on login any more: takes away what install has written
+    Uninstall(daemon::UninstallArgs),
     /// The end of the daemon's log
     Logs {
         /// How many lines
@@ -411,11 +424,13 @@ pub async fn run(cli: Cli) -> ExitCode {
     };
     match outcome.await {
         Ok(code) => code,
-        Err(failure) => {
-            eprintln!("{}", shared::text::visible(&failure.message).replace("; ", ";\n  ").trim_end());
-            ExitCode::from(exit_code(failure.code))
-        }
+        Err(failure) => refuse(&failure),
     }
+}
+
+fn refuse(failure: &Failure) -> ExitCode {
+    eprintln!("{}", shared::text::visible(&failure.message).replace("; ", ";\n  ").trim_end());
+    ExitCode::from(exit_code(failure.code))
 }
 
 fn exit_code(code: Code) -> u8 {
@@ -455,6 +470,8 @@ async fn perform(paths: &Paths, command: Command) -> Result<(), Failure> {
         Command::Events { name, since, follow, json } => event::events(paths, name, since, follow, json).await,
         Command::Explain { name, json } => hook::explain(paths, name, json).await,
         Command::Hook { command } => hook::perform(paths, command).await,
+        // the root package gives it what reads a database
+        Command::Doctor(_) => Err(Failure::failed("doctor cannot run inside a command")),
         Command::Mcp => crate::mcp::serve(paths).await,
         Command::Daemon { command } => daemon::perform(paths, command).await,
     }

@@ -5,6 +5,7 @@ mod attach;
 pub mod cli;
 mod client;
 mod connect;
+mod doctor;
 mod environment;
 mod event;
 mod export;
@@ -12,12 +13,17 @@ mod hooks;
 mod input;
 mod keymap;
 mod mcp;
+mod notify_ready;
 mod replay;
 mod run;
+mod service;
 mod state;
 mod theme;
 mod tty;
 mod view;
 mod window;
+
+pub use notify_ready::notify_ready;
+pub use service::ALREADY_RUNNING;
 
 pub use environment::{keep_descriptors_to_ourselves, load_config, paths};

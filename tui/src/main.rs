@@ -25,6 +25,7 @@ fn main() -> ExitCode {
     };
     let code = match &cli.command {
         Some(Command::Daemon { command: DaemonCommand::Run { detached } }) => runtime.block_on(run_daemon(&cli, *detached)),
+        Some(Command::Doctor(args)) => runtime.block_on(cli::doctor(&cli, *args, daemon::look_at_database)),
         _ => runtime.block_on(cli::run(cli)),
     };
     // a thread waiting in a system call must not keep us
@@ -44,6 +45,7 @@ async fn run_daemon(cli: &Cli, detached: bool) -> ExitCode {
     };
     let (config, warning) = tui::load_config(&paths);
     let ready = || {
+        tui::notify_ready();
         if detached {
             cli::announce_ready();
             // nobody listens any more, and a later write must not find a closed pipe
@@ -62,7 +64,7 @@ fn refuse(error: &str, already_running: bool, detached: bool) -> ExitCode {
     } else {
         eprintln!("{error}");
     }
-    ExitCode::FAILURE
+    if already_running { ExitCode::from(tui::ALREADY_RUNNING) } else { ExitCode::FAILURE }
 }
 
 fn redirect_output_to_null() {

@@ -7,8 +7,7 @@ use crate::clock::{Clock, Kept, Steady, monotonic};
 
 /// The steady clock of this boot: the one an earlier daemon left, or a new one, which is stored.
 pub fn steady_clock(connection: &Connection, boot: &str) -> Result<Clock> {
-    let kept = remembered(connection, "clock")?.map(|text| parse::<(String, i64)>("clock", &text)).transpose()?;
-    let kept = kept.map(|(boot, offset)| Kept { boot, offset });
+    let kept = kept(connection)?;
     let latest: Steady = connection.query_row(
         "SELECT max(coalesce((SELECT max(max(coalesce(active_since, 0), coalesce(idle_since, 0))) FROM sessions
                 WHERE status IN ('queued', 'active', 'paused')), 0),
@@ -22,6 +21,12 @@ pub fn steady_clock(connection: &Connection, boot: &str) -> Result<Clock> {
         connection.execute(REMEMBER, params!["clock", json(&(now.boot, now.offset))?])?;
     }
     Ok(clock)
+}
+
+/// What the last daemon left of it.
+pub(super) fn kept(connection: &Connection) -> Result<Option<Kept>> {
+    let kept = remembered(connection, "clock")?.map(|text| parse::<(String, i64)>("clock", &text)).transpose()?;
+    Ok(kept.map(|(boot, offset)| Kept { boot, offset }))
 }
 
 const REMEMBER: &str = "INSERT INTO remembered (what, value) VALUES (?1, ?2) ON CONFLICT (what) DO UPDATE SET value = ?2";

@@ -81,7 +81,7 @@ fn is_large(path: &Path) -> bool {
     std::fs::metadata(path).is_ok_and(|meta| meta.len() > LARGE_BYTES)
 }
 
-fn damage(connection: &Connection) -> Result<Option<String>> {
+pub(super) fn damage(connection: &Connection) -> Result<Option<String>> {
     let verdict: String = connection.query_row("PRAGMA quick_check(1)", [], |row| row.get(0))?;
     Ok((verdict != "ok").then(|| format!("quick_check says {verdict}")))
 }
@@ -102,7 +102,7 @@ pub fn check_large(path: &Path) -> Option<String> {
     }
 }
 
-fn is_damage(error: &Error) -> bool {
+pub(super) fn is_damage(error: &Error) -> bool {
     match error {
         Error::Sqlite(sqlite) => {
             matches!(sqlite.sqlite_error_code(), Some(rusqlite::ErrorCode::DatabaseCorrupt | rusqlite::ErrorCode::NotADatabase))

@@ -1,4 +1,6 @@
-//! daemon start, stop, restart, status, logs. `run` is the root package's, which alone sees the daemon.
+//! daemon start, stop, restart, status, logs; install and uninstall have a file of their own. `run` is the root package's, which alone sees the daemon.
+
+pub mod install;
 
 use std::io::{BufRead, Write};
 use std::time::{Duration, Instant};
@@ -9,6 +11,8 @@ use shared::message::{DaemonStatus, Failure, Request, Stopped};
 use shared::paths::Paths;
 use shared::session::Session;
 use shared::text::{count, visible};
+
+pub use install::{InstallArgs, UninstallArgs};
 
 use super::{DaemonCommand, print, print_json, table};
 use crate::client::Client;
@@ -22,6 +26,8 @@ pub async fn perform(paths: &Paths, command: DaemonCommand) -> Result<(), Failur
         DaemonCommand::Stop { all, yes, json } => stop(paths, all, yes, json).await,
         DaemonCommand::Restart { json } => restart(paths, json).await,
         DaemonCommand::Status { json } => status(paths, json).await,
+        DaemonCommand::Install(args) => install::install(paths, args).await,
+        DaemonCommand::Uninstall(args) => install::uninstall(&args),
         DaemonCommand::Logs { lines } => logs(paths, lines),
     }
 }
@@ -45,12 +51,22 @@ fn say(line: &str) {
 async fn start(paths: &Paths, json: bool) -> Result<(), Failure> {
     let (client, words) = match connect::running(paths).await? {
         Some(client) => (client, "is already running"),
-        None => (connect::start(paths).await?, "is running"),
+        None => (start_anew(paths).await?, "is running"),
     };
     if json {
         return print_json(&client.daemon);
     }
     print(&format!("the daemon {words}, pid {}\n", client.daemon.pid))
+}
+
+/// By its service if it is installed, so that it is kept by that; else by ourselves.
+async fn start_anew(paths: &Paths) -> Result<Client, Failure> {
+    if install::start_service()
+        && let Some(client) = connect::running(paths).await?
+    {
+        return Ok(client);
+    }
+    connect::start(paths).await
 }
 
 /// Whether any holder's socket is there beside the daemon's own.
@@ -93,7 +109,7 @@ async fn restart(paths: &Paths, json: bool) -> Result<(), Failure> {
         client.call::<Stopped>(Request::Stop { end_sessions: false, restart: true }).await?;
         wait_until_gone(paths, client).await;
     }
-    let mut client = connect::start(paths).await?;
+    let mut client = start_anew(paths).await?;
     let status: DaemonStatus = client.call(Request::Status).await?;
     if json {
         return print_json(&status);
@@ -127,16 +143,26 @@ fn confirm(question: &str) -> Result<bool, Failure> {
     Ok(matches!(answer.trim(), "y" | "Y" | "yes"))
 }
 
+/// What the daemon says of itself, and what starts it on login.
+#[derive(serde::Serialize)]
+struct FullStatus {
+    #[serde(flatten)]
+    daemon: DaemonStatus,
+    service: Option<install::Installed>,
+}
+
 async fn status(paths: &Paths, json: bool) -> Result<(), Failure> {
+    let service = install::service().ok().and_then(|service| install::installed(&service).into_iter().next());
     let Some(mut client) = connect::running(paths).await? else {
-        return Err(connect::no_daemon("the daemon is not running: any command starts it, or `sessions-tui daemon start`".into()));
+        let login = service.map_or_else(String::new, |service| format!("; on login it is started by its {}", service.words()));
+        return Err(connect::no_daemon(format!("the daemon is not running: any command starts it, or `sessions-tui daemon start`{login}")));
     };
     if let Some(gap) = client.version_gap() {
         return Err(gap);
     }
     let status: DaemonStatus = client.call(Request::Status).await?;
     if json {
-        return print_json(&status);
+        return print_json(&FullStatus { daemon: status, service });
     }
     let mut out = format!("the daemon is running, pid {}\n", status.pid);
     out += &table::field("version", &format!("{} (protocol {})", status.version, status.protocol));
@@ -146,6 +172,8 @@ async fn status(paths: &Paths, json: bool) -> Result<(), Failure> {
     out += &table::field("socket", &status.socket);
     out += &table::field("state", &status.state_dir);
     out += &table::field("log", &status.log);
+    let login = service.map_or_else(|| "not installed: `sessions-tui daemon install` starts it on login".to_owned(), |it| it.words());
+    out += &table::field("service", &login);
     for warning in &status.warnings {
         out += &table::field("warning", warning);
     }

@@ -1,0 +1,40 @@
+//! A look at the database from outside, for `doctor`: reads, changes nothing, and works without a daemon.
+
+use std::path::Path;
+
+use rusqlite::{Connection, OpenFlags};
+use shared::doctor::Database;
+
+use super::open::{damage, is_damage};
+use super::{Error, Result, clock, schema};
+
+pub fn look(path: &Path) -> Database {
+    if !path.exists() {
+        return Database::Absent;
+    }
+    match try_look(path) {
+        Ok(found) => found,
+        Err(Error::Newer { found, known }) => Database::Newer { found, known },
+        Err(error) if is_damage(&error) => Database::Damaged(error.to_string()),
+        Err(error) => Database::Unreadable(error.to_string()),
+    }
+}
+
+fn try_look(path: &Path) -> Result<Database> {
+    let connection = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX)?;
+    connection.busy_timeout(std::time::Duration::from_secs(5))?;
+    let (version, known) = (schema::version(&connection)?, schema::known_version());
+    if version > known {
+        return Err(Error::Newer { found: version, known });
+    }
+    if let Some(damage) = damage(&connection)? {
+        return Ok(Database::Damaged(damage));
+    }
+    // one that was only just made, or is of the very first days
+    if version < 2 {
+        return Ok(Database::Sound { version, known, runtimes: Vec::new(), clock: None });
+    }
+    let mut statement = connection.prepare("SELECT id, is_live FROM runtimes")?;
+    let runtimes = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?.collect::<rusqlite::Result<_>>()?;
+    Ok(Database::Sound { version, known, runtimes, clock: clock::kept(&connection)?.map(|kept| (kept.boot, kept.offset)) })
+}

@@ -1,0 +1,363 @@
+//! daemon install, uninstall, and what status says of it: writes one file, and asks the service manager, if there is one.
+
+use std::fmt::Write;
+use std::io::BufRead;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use serde::Serialize;
+use shared::message::Failure;
+use shared::paths::Paths;
+use shared::text::visible;
+
+use crate::cli::{print, print_json};
+use crate::connect;
+use crate::service::{Kind, MARK, Service, is_build_folder};
+use crate::tty;
+
+#[derive(clap::Args)]
+pub struct InstallArgs {
+    /// What starts it; without it, what this machine has
+    #[arg(long = "as", value_name = "KIND")]
+    kind: Option<Kind>,
+    /// Show what would be written and run, and do nothing
+    #[arg(long)]
+    dry_run: bool,
+    /// Keep sessions when you log out: `loginctl enable-linger`
+    #[arg(long)]
+    linger: bool,
+    /// As JSON
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(clap::Args)]
+pub struct UninstallArgs {
+    /// Show what would be taken away, and do nothing
+    #[arg(long)]
+    dry_run: bool,
+    /// As JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// A service that is there.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Installed {
+    pub kind: Kind,
+    pub file: PathBuf,
+    /// It starts this very program, as it would be written now.
+    pub is_current: bool,
+}
+
+impl Installed {
+    pub fn words(&self) -> String {
+        let stale = if self.is_current { "" } else { "; it names another program or folder: `sessions-tui daemon install` renews it" };
+        format!("{}, {}{stale}", self.kind.words(), self.file.display())
+    }
+}
+
+/// What was done, or would be.
+#[derive(Default, Serialize)]
+struct Report {
+    kind: Option<Kind>,
+    files: Vec<PathBuf>,
+    /// Something is different from before.
+    changed: bool,
+    dry_run: bool,
+    commands: Vec<String>,
+    notes: Vec<String>,
+}
+
+/// What the environment says of this machine and user.
+pub fn service() -> Result<Service, Failure> {
+    let variable = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
+    let home =
+        variable("HOME").map(PathBuf::from).ok_or_else(|| Failure::usage("HOME is not set: a service needs a place for its file"))?;
+    let config_home =
+        variable("XDG_CONFIG_HOME").map(PathBuf::from).filter(|path| path.is_absolute()).unwrap_or_else(|| home.join(".config"));
+    // PATH: what is started again after a reboot is found where it is found now
+    let mut environment = vec!["PATH", "SESSIONS_ROOT", "XDG_STATE_HOME", "XDG_CONFIG_HOME"];
+    // inside a session it only says where the daemon of that one is
+    if variable("SESSIONS_SESSION").is_none() {
+        environment.push("SESSIONS_SOCKET");
+    }
+    let executable = std::env::current_exe().map_err(|error| Failure::failed(format!("where this program is cannot be told: {error}")))?;
+    if !executable.exists() {
+        return Err(Failure::failed("this program's file is gone, it was replaced while it ran: run `sessions-tui daemon install` again"));
+    }
+    Ok(Service {
+        executable,
+        environment: environment.iter().filter_map(|name| Some(((*name).to_owned(), variable(name)?))).collect(),
+        root: variable("SESSIONS_ROOT").map(PathBuf::from),
+        home,
+        config_home,
+    })
+}
+
+/// The service files of ours that are there.
+pub fn installed(service: &Service) -> Vec<Installed> {
+    let there = |kind: Kind| {
+        let file = service.file(kind);
+        let text = std::fs::read_to_string(&file).ok().filter(|text| text.contains(MARK))?;
+        // the PATH of another window is no other installation
+        let plain = |text: &str| text.lines().filter(|line| !line.starts_with("Environment=\"PATH=")).collect::<Vec<_>>().join("\n");
+        let wanted = service.text(kind).unwrap_or_default();
+        let is_current = if kind == Kind::Systemd { plain(&text) == plain(&wanted) } else { names(&text, &service.executable) };
+        Some(Installed { kind, file, is_current })
+    };
+    Kind::ALL.into_iter().filter_map(there).collect()
+}
+
+fn names(text: &str, executable: &Path) -> bool {
+    executable.to_str().is_some_and(|path| text.contains(path))
+}
+
+pub async fn install(paths: &Paths, args: InstallArgs) -> Result<(), Failure> {
+    let service = service()?;
+    let kind = args.kind.unwrap_or_else(kind_of_this_machine);
+    let file = service.file(kind);
+    let text = service.text(kind).map_err(Failure::failed)?;
+    let before = std::fs::read_to_string(&file).ok();
+    if before.as_ref().is_some_and(|before| !before.contains(MARK)) {
+        return Err(Failure::failed(format!("{} is there and was not written by sessions-tui: it is left as it is", file.display())));
+    }
+    let is_same = before.as_ref() == Some(&text);
+    let mut report = Report { kind: Some(kind), files: vec![file.clone()], changed: !is_same, dry_run: args.dry_run, ..Report::default() };
+    if is_build_folder(&service.executable) {
+        report.notes.push(format!(
+            "it will start {}, in a build folder; after `cargo install --path .`, run `sessions-tui daemon install` of that one",
+            service.executable.display()
+        ));
+    }
+    if !args.dry_run && !is_same {
+        write(&file, &text)?;
+    }
+    if !args.json {
+        let word = match (args.dry_run, is_same) {
+            (_, true) => "there already",
+            (true, false) => "would be written",
+            (false, false) => "written",
+        };
+        print(&format!("{} ({}), {word}:\n\n{}\n", file.display(), kind.words(), indented(&text)))?;
+    }
+    let name = service.name();
+    let is_running = connect::running(paths).await?.is_some();
+    let commands: Vec<Vec<String>> = match kind {
+        Kind::Systemd => {
+            let unit = format!("{name}.service");
+            let mut commands = vec![words(&["systemctl", "--user", "daemon-reload"]), words(&["systemctl", "--user", "enable", &unit])];
+            if !is_running {
+                commands.push(words(&["systemctl", "--user", "start", &unit]));
+            }
+            commands
+        }
+        Kind::Launchd if is_running => Vec::new(),
+        Kind::Launchd => {
+            let domain = format!("gui/{}", rustix::process::getuid().as_raw());
+            vec![words(&["launchctl", "bootstrap", &domain, &file.to_string_lossy()])]
+        }
+        Kind::Autostart => Vec::new(),
+    };
+    for command in commands {
+        run(&mut report, &command)?;
+    }
+    if is_running && kind != Kind::Autostart {
+        report.notes.push("a daemon is running already and goes on; `sessions-tui daemon restart` moves it to the service".to_owned());
+    } else if kind == Kind::Autostart {
+        report.notes.push("it starts with the next login; until then any command starts it".to_owned());
+    }
+    if kind == Kind::Systemd {
+        offer_linger(&mut report, &args)?;
+    }
+    finish(&report, args.json)
+}
+
+pub fn uninstall(args: &UninstallArgs) -> Result<(), Failure> {
+    let service = service()?;
+    let there = installed(&service);
+    let mut report = Report { dry_run: args.dry_run, changed: !there.is_empty(), ..Report::default() };
+    for Installed { kind, file, .. } in there {
+        report.kind = Some(kind);
+        let unit = format!("{}.service", service.name());
+        match kind {
+            Kind::Systemd if found("systemctl") => run(&mut report, &words(&["systemctl", "--user", "disable", &unit]))?,
+            Kind::Systemd => {
+                // nobody to ask: the link that `enable` made
+                let link = service.config_home.join("systemd/user/default.target.wants").join(&unit);
+                if std::fs::read_link(&link).is_ok() {
+                    remove(&mut report, &link)?;
+                }
+            }
+            // only forgets it: what runs is left running, with its sessions, until it is stopped
+            Kind::Launchd if found("launchctl") => {
+                run(
+                    &mut report,
+                    &words(&["launchctl", "disable", &format!("gui/{}/{}", rustix::process::getuid().as_raw(), service.name())]),
+                )?;
+            }
+            Kind::Launchd | Kind::Autostart => {}
+        }
+        remove(&mut report, &file)?;
+        if kind == Kind::Systemd && found("systemctl") {
+            run(&mut report, &words(&["systemctl", "--user", "daemon-reload"]))?;
+        }
+    }
+    if !args.json {
+        let word = if args.dry_run { "would be removed" } else { "removed" };
+        for file in &report.files {
+            print(&format!("{} {word}\n", file.display()))?;
+        }
+        if report.files.is_empty() {
+            print("nothing was installed\n")?;
+        } else if !args.dry_run {
+            print("a daemon that runs goes on until it is stopped, and sessions with it\n")?;
+        }
+    }
+    finish(&report, args.json)
+}
+
+/// Starts the daemon by its service, if there is one that does so at once; `false`: there is none, or it could not.
+pub fn start_service() -> bool {
+    let Ok(service) = service() else { return false };
+    let is_ours = installed(&service).iter().any(|installed| installed.kind == Kind::Systemd && installed.is_current);
+    is_ours && found("systemctl") && quiet(&words(&["systemctl", "--user", "start", &format!("{}.service", service.name())]))
+}
+
+/// systemd where its user manager answers; a desktop's folder elsewhere on Linux.
+fn kind_of_this_machine() -> Kind {
+    if cfg!(target_os = "macos") {
+        Kind::Launchd
+    } else if has_user_manager() {
+        Kind::Systemd
+    } else {
+        Kind::Autostart
+    }
+}
+
+pub fn has_user_manager() -> bool {
+    found("systemctl") && quiet(&words(&["systemctl", "--user", "show-environment"]))
+}
+
+/// Whether everything of this user ends with the last logout; nothing where nobody can say.
+pub fn lingers() -> Option<bool> {
+    let output = Command::new("loginctl")
+        .args(["show-user", "--property=Linger", "--value", &rustix::process::getuid().as_raw().to_string()])
+        .stdin(Stdio::null())
+        .stderr(Stdio::null())
+        .output()
+        .ok()?;
+    match String::from_utf8_lossy(&output.stdout).trim() {
+        "yes" => Some(true),
+        "no" => Some(false),
+        _ => None,
+    }
+}
+
+fn offer_linger(report: &mut Report, args: &InstallArgs) -> Result<(), Failure> {
+    let enable = words(&["loginctl", "enable-linger"]);
+    if args.linger {
+        return run(report, &enable);
+    }
+    if lingers() != Some(false) {
+        return Ok(());
+    }
+    let why = "lingering is off: when you log out for the last time, systemd ends everything of yours, sessions included";
+    if !args.json && !args.dry_run && tty::is_interactive() {
+        eprint!("{why}.\nKeep them, with `loginctl enable-linger`? [y/N] ");
+        let mut answer = String::new();
+        std::io::stdin().lock().read_line(&mut answer).map_err(|error| Failure::failed(error.to_string()))?;
+        if matches!(answer.trim(), "y" | "Y" | "yes") {
+            return run(report, &enable);
+        }
+    }
+    report.notes.push(format!("{why}; `loginctl enable-linger` (or `daemon install --linger`) keeps them"));
+    Ok(())
+}
+
+fn write(file: &Path, text: &str) -> Result<(), Failure> {
+    let failed = |error: std::io::Error| Failure::failed(format!("{}: {error}", file.display()));
+    if let Some(folder) = file.parent() {
+        std::fs::create_dir_all(folder).map_err(failed)?;
+    }
+    // whole or not at all; a name that no service manager reads
+    let new = file.with_extension("new~");
+    std::fs::write(&new, text).and_then(|()| std::fs::rename(&new, file)).map_err(failed)
+}
+
+fn remove(report: &mut Report, file: &Path) -> Result<(), Failure> {
+    if !report.dry_run {
+        match std::fs::remove_file(file) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                return Err(Failure::failed(format!("{}: {error}", file.display())));
+            }
+            _ => {}
+        }
+    }
+    report.files.push(file.to_owned());
+    Ok(())
+}
+
+/// One command of a service manager; it is reported, and carried out unless this is a rehearsal.
+fn run(report: &mut Report, command: &[String]) -> Result<(), Failure> {
+    if !found(&command[0]) {
+        report.notes.push(format!("there is no {} here: `{}` is left to do", command[0], command.join(" ")));
+        return Ok(());
+    }
+    report.commands.push(command.join(" "));
+    if report.dry_run {
+        return Ok(());
+    }
+    let output = Command::new(&command[0])
+        .args(&command[1..])
+        .stdin(Stdio::null())
+        .output()
+        .map_err(|error| Failure::failed(format!("`{}`: {error}", command.join(" "))))?;
+    if output.status.success() {
+        return Ok(());
+    }
+    let said = String::from_utf8_lossy(&output.stderr);
+    let said = said.trim();
+    Err(Failure::failed(format!(
+        "`{}` failed: {}",
+        command.join(" "),
+        if said.is_empty() { output.status.to_string() } else { visible(said).replace('\n', " ") }
+    )))
+}
+
+fn quiet(command: &[String]) -> bool {
+    Command::new(&command[0])
+        .args(&command[1..])
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .status()
+        .is_ok_and(|status| status.success())
+}
+
+/// Whether there is such a program on PATH.
+pub fn found(program: &str) -> bool {
+    std::env::var_os("PATH").is_some_and(|path| std::env::split_paths(&path).any(|folder| folder.join(program).is_file()))
+}
+
+fn words(words: &[&str]) -> Vec<String> {
+    words.iter().map(|word| (*word).to_owned()).collect()
+}
+
+fn indented(text: &str) -> String {
+    text.lines().map(|line| format!("  {line}").trim_end().to_owned() + "\n").collect()
+}
+
+fn finish(report: &Report, json: bool) -> Result<(), Failure> {
+    if json {
+        return print_json(report);
+    }
+    let mut out = String::new();
+    for command in &report.commands {
+        let _ = writeln!(out, "{} {command}", if report.dry_run { "would run:" } else { "ran:" });
+    }
+    for note in &report.notes {
+        let _ = writeln!(out, "{note}");
+    }
+    print(&out)
+}
