@@ -72,7 +72,7 @@ fn commands_of_a_shell_are_history_also_those_nobody_heard() {
     let first = root.json(&["history", "-s", "shell", "-l", "terminal", "--json"])[0].clone();
     assert_eq!((&first["cwd"], &first["author"], &first["running"]), (&json!("/"), &json!("api"), &json!(false)), "{first}");
     assert!(first["duration"].as_f64().is_some_and(|ms| ms < 20_000.0), "{first}");
-    assert!(first["startOffset"].as_u64() < first["endOffset"].as_u64(), "{first}");
+    assert!(first["startOffset"].as_u64() <= first["endOffset"].as_u64(), "{first}");
     // typed ahead: the shell goes on without a daemon
     let go = root.join("go");
     let waits = format!("until [ -e {} ]; do sleep 0.05; done", go.display());
@@ -355,6 +355,8 @@ fn whoever_is_waited_for_is_told_once_and_not_while_they_look() {
     root.wait_screen("work", "ready");
     let elsewhere = Term::open(&root, 80, 24, &["attach", "other"]);
     elsewhere.wait_for_text("here");
+    let dashboard = Term::open(&root, 80, 24, &[]);
+    dashboard.wait_for_text("other");
     key("w");
     wait_state(&root, "work", "working");
     key("a");
@@ -363,6 +365,9 @@ fn whoever_is_waited_for_is_told_once_and_not_while_they_look() {
     wait_until("the command to be run", || notices() == [first.clone()]);
     wait_until("the other terminal to be told", || {
         String::from_utf8_lossy(&elsewhere.bytes()).contains("\x1b]9;work asks for permission: Allow rm -r build?\x1b\\")
+    });
+    wait_until("the dashboard's terminal to be told", || {
+        String::from_utf8_lossy(&dashboard.bytes()).contains("\x1b]9;work: Allow rm -r build?\x1b\\")
     });
     assert_eq!(root.kinds("work").iter().filter(|kind| *kind == "notified").count(), 1);
     // neither the next daemon nor a look tells it again
@@ -393,4 +398,10 @@ fn whoever_is_waited_for_is_told_once_and_not_while_they_look() {
     let found = wait_state(&root, "work", "done_unseen");
     assert_eq!(found["why"], "Changed 3 files");
     assert_eq!(notices().len(), 2);
+    // an end that nobody saw
+    key("x");
+    let end = "work has ended|exit code 0|done_unseen".to_owned();
+    wait_until("the end to be told", || notices() == [first.clone(), second.clone(), end.clone()]);
+    root.run(&["kill", "other"]).ok();
+    assert_eq!(notices().len(), 3, "whoever ends something knows of it");
 }

@@ -109,7 +109,9 @@ fn a_daemon_started_from_inside_a_session_does_not_end_with_it() {
     root.run(&["daemon", "stop"]).ok();
     // typed before the daemon is gone, run after it: the next daemon is a child of this session
     root.run(&["send", "inside", "--enter", &format!("{binary} daemon stop; {binary} new -d -n born-inside -- sleep 1000")]).ok();
-    wait_until("the session made from inside", || root.run(&["show", "born-inside"]).code == 0);
+    wait_until("the session made from inside", || {
+        root.run(&["show", "born-inside"]).code == 0 && root.runtime("born-inside")["state"]["state"] == "running"
+    });
     let (daemon, others) = (root.daemon_pid(), [root.program("other"), root.program("born-inside")]);
     let holder = root.holder("inside");
     root.run(&["kill", "inside"]).ok();

@@ -90,7 +90,12 @@ fn it_wakes_for_whoever_attaches_sends_or_calls() {
     term.send(b"\x02d");
     assert_eq!(term.wait_exit(), 0);
 
+    // one that is attached is told
+    let mut term = Term::open(&root, 90, 20, &["attach", "a"]);
+    term.wait_for_text("typed-yes");
     root.run(&["pause", "--hibernate", "a"]).ok();
+    term.wait_for_text("hibernated: `sessions-tui attach a` starts it again");
+    assert_eq!(term.wait_exit(), 0);
     root.run(&["send", "a", "--enter", "echo sent-$ASKED"]).ok();
     root.wait_screen("a", "sent-yes");
 
@@ -268,6 +273,8 @@ fn an_agent_goes_on_with_its_conversation() {
         "--json",
         "-n",
         "agent",
+        "--size",
+        "220x20",
         "-e",
         &path,
         "--",

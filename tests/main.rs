@@ -37,6 +37,7 @@ mod privacy;
 mod queries;
 mod queue;
 mod readme;
+mod real_agents;
 mod recording;
 mod replay;
 mod restore;

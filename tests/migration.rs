@@ -10,6 +10,9 @@ use crate::support::Root;
 /// What the foundation's daemon left behind: four sessions of three threads, one of them running when everything was killed.
 const FOUNDATION: &str = include_str!("data/foundation.sql");
 
+/// What a daemon from before pausing left behind.
+const VERSION_4: &str = include_str!("data/version4.sql");
+
 /// Every row of a table as it was then: its old columns, in the order of its key.
 fn rows(database: &Connection, table: &str, columns: &str, key: &str) -> Vec<Vec<Value>> {
     let mut statement = database.prepare(&format!("SELECT {columns} FROM {table} ORDER BY {key}")).expect("a statement");
@@ -96,4 +99,39 @@ fn promise_9_a_database_of_the_foundation_is_migrated_with_nothing_lost() {
         })
         .expect("reads");
     assert_eq!((version, sessions), (1, 4));
+}
+
+#[test]
+fn promise_9_a_database_from_before_pausing_is_migrated_with_nothing_lost() {
+    let root = Root::new();
+    std::fs::DirBuilder::new().mode(0o700).create(root.join("state")).expect("a folder");
+    let path = root.join("state/sessions.db");
+    let before = Connection::open(&path).expect("a database");
+    before.execute_batch(VERSION_4).expect("the fixture");
+    let kept = ["events", "execs", "threads"].map(|table| {
+        let (columns, key) = (columns(&before, table), if table == "events" { "seq" } else { "id" });
+        (table, columns.clone(), key, rows(&before, table, &columns, key))
+    });
+    drop(before);
+    assert_eq!(root.status("done"), ("completed".into(), "exit code 0".into()));
+    assert_eq!(root.status("broken"), ("failed".into(), "exit code 3".into()));
+    assert_eq!(root.status("task"), ("paused".into(), "waits".into()));
+    assert_eq!(root.status("live"), ("failed".into(), "lost".into()), "its holder is gone, and it says so");
+    let database = Connection::open(&path).expect("opens");
+    for (table, columns, key, expected) in kept {
+        let mut found = rows(&database, table, &columns, key);
+        found.truncate(expected.len());
+        assert_eq!(found, expected, "{table}");
+    }
+    drop(database);
+    // and it can be gone on with: a record, a history, what was lost
+    root.run(&["resume", "task"]).ok();
+    let session = root.session("task");
+    assert_eq!((session["iterations"].as_u64(), session["context"]["next"].as_str()), (Some(1), Some("tests")));
+    assert!(root.run(&["history", "-s", "live", "-l", "bash"]).ok().contains("x=1"));
+    // its folder was on another machine
+    let refusal = root.run(&["restore", "live"]).refused(1);
+    assert!(refusal.contains("could not be restored"), "{refusal}");
+    assert!(root.session("live")["error"].as_str().is_some_and(|error| error.contains("is gone")));
+    assert!(root.join("state/sessions.v4.backup.db").exists());
 }

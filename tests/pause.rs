@@ -273,6 +273,28 @@ fn a_call_in_the_middle_loses_no_time() {
     assert_eq!(root.run(&["eval", "-s", "api", "-l", "python", "os.sep"]).ok().trim(), "'/'");
 }
 
+/// What stands still is not idle: policies wait for it.
+#[test]
+fn nothing_expires_while_it_stands_still() {
+    let root = Root::new();
+    root.config("[policy.runtime]\nidle_timeout = \"1s\"\n");
+    root.json(&["new", "-d", "--json", "-n", "api", "--idle-timeout", "2s", "--", "cat"]);
+    root.run(&["exec", "-s", "api", "-l", "bash", "x=1"]).ok();
+    root.run(&["pause", "api"]).ok();
+    root.start_script("clock", "sleep 4");
+    root.run(&["wait", "clock", "--for", "exit", "--timeout", "30s"]).ok();
+    let states: Vec<Value> = root.json(&["show", "api", "--json"])["runtimes"]
+        .as_array()
+        .expect("two")
+        .iter()
+        .map(|one| one["state"]["state"].clone())
+        .collect();
+    assert_eq!(states, ["frozen", "frozen"]);
+    assert_eq!(root.status("api").0, "paused");
+    root.run(&["resume", "api"]).ok();
+    wait_until("its policy to go on", || root.status("api") == ("timeout".into(), "idle".into()));
+}
+
 #[test]
 fn a_used_up_budget_stops_the_program_for_review() {
     let root = Root::new();

@@ -301,6 +301,7 @@ fn words_that_were_seen_are_found_though_they_were_never_written_as_one() {
     term.wait_for("the live screen", |screen| screen.row_text(0) == "elsewhere" && screen.row_text(23).is_empty());
     // and when it has left the whole screen: none of it is in a line any more
     term.send(b"\r");
+    term.wait_for("the program to have left that screen", |screen| !screen.is_alternate());
     root.run(&["send", "one", "--enter", "typed"]).ok();
     term.wait_for_text("typed\ntyped");
     term.send(b"\x02[");

@@ -651,7 +651,7 @@ mod tests {
                 "ended",
                 |e| {
                     e.hooked(hook(HookState::State(Working), 5));
-                    e.hooked(hook(HookState::Ended, 6))
+                    e.hooked(hook(HookState::Ended, 6));
                 },
                 later(10),
                 None,
@@ -660,7 +660,7 @@ mod tests {
                 "late",
                 |e| {
                     e.hooked(hook(HookState::Done, 6));
-                    e.hooked(hook(HookState::State(Working), 5))
+                    e.hooked(hook(HookState::State(Working), 5));
                 },
                 later(10),
                 Some((DoneUnseen, 6)),
@@ -669,7 +669,7 @@ mod tests {
                 "answered",
                 |e| {
                     e.hooked(hook(HookState::State(WaitingApproval), 5));
-                    e.typed(at(6))
+                    e.typed(at(6));
                 },
                 later(10),
                 Some((Unknown, 6)),
@@ -678,7 +678,7 @@ mod tests {
                 "typing does not end work",
                 |e| {
                     e.hooked(hook(HookState::State(Working), 5));
-                    e.typed(at(6))
+                    e.typed(at(6));
                 },
                 later(10),
                 Some((Working, 5)),
@@ -705,7 +705,7 @@ mod tests {
                 "the title shows an interrupt",
                 |e| {
                     e.hooked(hook(HookState::State(Working), 5));
-                    e.titled(Some(sign(Idle, 6)))
+                    e.titled(Some(sign(Idle, 6)));
                 },
                 later(9),
                 Some((Idle, 6)),
@@ -714,7 +714,7 @@ mod tests {
                 "but not at once",
                 |e| {
                     e.hooked(hook(HookState::State(Working), 5));
-                    e.titled(Some(sign(Idle, 6)))
+                    e.titled(Some(sign(Idle, 6)));
                 },
                 later(8),
                 Some((Working, 5)),
@@ -723,7 +723,7 @@ mod tests {
                 "its shell is in front",
                 |e| {
                     e.hooked(hook(HookState::State(Working), 5));
-                    e.sampled(Sample { hides_line: false, foreground: Some(Foreground::Shell) }, at(7))
+                    e.sampled(Sample { hides_line: false, foreground: Some(Foreground::Shell) }, at(7));
                 },
                 later(10),
                 Some((Idle, 7)),
@@ -758,7 +758,7 @@ mod tests {
                 "no title any more",
                 |e| {
                     e.titled(Some(sign(Working, 1)));
-                    e.titled(None)
+                    e.titled(None);
                 },
                 None,
             ),
@@ -767,7 +767,7 @@ mod tests {
                 "a password of a command",
                 |e| {
                     e.hear(&[located(prompt('C'))], at(1));
-                    e.sampled(Sample { hides_line: true, foreground: None }, at(2))
+                    e.sampled(Sample { hides_line: true, foreground: None }, at(2));
                 },
                 Some(WaitingAnswer),
             ),
@@ -775,7 +775,7 @@ mod tests {
                 "a password that was typed",
                 |e| {
                     e.sampled(Sample { hides_line: true, foreground: None }, at(2));
-                    e.typed(at(3))
+                    e.typed(at(3));
                 },
                 Some(Attention::Unknown),
             ),

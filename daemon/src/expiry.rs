@@ -104,7 +104,7 @@ async fn look(context: &Context) -> store::Result<Option<Steady>> {
     for handle in context.registry.all().into_iter().filter(|handle| handle.language.is_some()) {
         let Some(span) = context.config.policy.of(Kind::Runtime).idle_timeout.span() else { break };
         // while a call runs, or somebody is there, nothing is idle; what they do then is an event
-        if handle.facts.calls() > 0 || handle.facts.is_controlled() {
+        if handle.facts.calls() > 0 || handle.facts.is_controlled() || handle.facts.frozen().is_some() {
             continue;
         }
         let due = handle.facts.last_steady() + span.micros();

@@ -3,9 +3,11 @@
 
 mod calls;
 mod clients;
+mod end;
 mod follow;
 mod freezing;
 mod handle;
+mod input;
 mod inside;
 mod line;
 mod listen;

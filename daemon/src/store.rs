@@ -55,7 +55,7 @@ pub use pause::{Asleep, Waking};
 pub use queue::{Promoted, QueuedLaunch};
 pub use recorded::Recorded;
 pub use restore::AfterLoss;
-pub use runtime::{Ending, EndingAt, LiveRuntime};
+pub use runtime::{Ending, EndingAt, LiveRuntime, Settles};
 pub use search::{ExecFacts, Scope, SearchedEvent, SearchedExec, SearchedRuntime, SearchedSession};
 pub use webhook::{Head, NewWebhook, Settled};
 

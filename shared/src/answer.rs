@@ -138,6 +138,9 @@ pub struct Layers {
     pub terminals: Vec<Terminal>,
     pub runtimes: Vec<Runtime>,
     pub leases: Vec<Lease>,
+    /// Why the session is thought to be in its state, the strongest first.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub evidence: Vec<crate::attention::Clue>,
 }
 
 /// A session of a thread in one line.

@@ -93,7 +93,7 @@ fn undoing_takes_back_one_change_after_the_other() {
     wait_cursor(&term, "web");
     // quicker than the row can be new
     term.send(b"puu");
-    term.wait_for_text("is api now");
+    // which of the two is told last is not said
     wait_cursor(&term, "api");
     wait_until("resumed", || root.status("api").0 == "active");
     term.send(b"u");

@@ -178,6 +178,8 @@ pub enum Effect {
     },
     /// Into the clipboard of the user's terminal.
     Copy(String),
+    /// The user's terminal is to tell this, wherever they look.
+    Notify(String),
     Remember(Box<Remembered>),
     /// Reach a daemon again, starting one.
     Connect,

@@ -113,7 +113,7 @@ pub const ROWS: &[Row] = rows! {
     Send "send" "type a line into it without attaching" ["s"], OF_ONE;
     Exec "exec" "run code in its bash, python or node" ["!", "e"], OF_ONE;
     PauseResume "pause" "pause, or go on; start a lost one again" ["p"], OF_ONE;
-    Hibernate "hibernate" "end its processes to free their memory; it is started again when it is needed" ["H"], OF_ONE;
+    Hibernate "hibernate" "hibernate: free its memory until it is needed" ["H"], OF_ONE;
     Complete "complete" "say that its task is done" ["c"], OF_ONE;
     Fail "fail" "say that its task has failed" ["f"], OF_ONE;
     Kill "kill" "end its program" ["x"], OF_ONE;

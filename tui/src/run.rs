@@ -377,6 +377,9 @@ impl Dashboard {
                 // a terminal that takes no more is not worth an end
                 let _ = tty::copy(&text);
             }
+            Effect::Notify(text) => {
+                let _ = tty::notify(&text);
+            }
             Effect::Remember(remembered) => {
                 if let Err(error) = keep::save(&self.paths, &remembered) {
                     self.events.push_back(Event::Complaint(format!("what you see here is not remembered: {error}")));

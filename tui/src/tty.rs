@@ -113,6 +113,14 @@ pub fn name() -> Option<TtyName> {
 /// Most of what a terminal takes into its clipboard at once; many refuse more.
 const MAX_COPY: usize = 74_000;
 
+/// Has the user's terminal tell something (OSC 9), if it can.
+pub fn notify(text: &str) -> io::Result<()> {
+    use std::io::Write;
+    let mut out = io::stdout().lock();
+    write!(out, "\x1b]9;{}\x1b\\", shared::text::visible(text).replace(';', ","))?;
+    out.flush()
+}
+
 /// Puts text into the clipboard of the user's terminal (OSC 52), also through ssh. Whether the terminal obeys is its own business.
 pub fn copy(text: &str) -> io::Result<()> {
     use base64::Engine;

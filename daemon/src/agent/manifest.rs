@@ -302,9 +302,9 @@ mod tests {
 
     #[test]
     fn events_of_hooks_have_meanings() {
+        use Attention::{Idle, WaitingAnswer, WaitingApproval, Working};
         let agents = Agents::default();
         let meaning = |agent: &str, event: &str, kind| agents.by_name(agent).expect("is there").hook(event, kind);
-        use Attention::{Idle, WaitingAnswer, WaitingApproval, Working};
         for (agent, event, kind, expected) in [
             ("claude-code", "SessionStart", None, Some(HookState::State(Idle))),
             ("claude-code", "session_start", None, Some(HookState::State(Idle))),

@@ -2,7 +2,7 @@
 //! answers, framed by length, so that nothing printed can be taken for an answer. What is inside is the daemon's business.
 
 use std::io;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
 use std::time::Instant;
@@ -10,7 +10,6 @@ use std::time::Instant;
 use rustix::pipe::{PipeFlags, pipe_with};
 use shared::id::{ExecId, Offset};
 
-use super::group::Offered;
 use super::wire::CallOrder;
 
 /// Where the driver finds its calls, and where it answers.
@@ -74,7 +73,7 @@ pub enum Answer {
 
 impl Driver {
     /// Starts it as leader of its own process session; gives its pid too.
-    pub fn start(argv: &[String], cwd: &str, env: &[(String, String)], groups: &Offered) -> io::Result<(Self, u32)> {
+    pub fn start(argv: &[String], cwd: &str, env: &[(String, String)]) -> io::Result<(Self, u32)> {
         let Some((program, arguments)) = argv.split_first() else {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, "no program was given"));
         };
@@ -96,16 +95,13 @@ impl Driver {
         command.env_clear().envs(env.iter().map(|(k, v)| (k, v))).current_dir(cwd);
         command.stdin(Stdio::null()).stdout(Stdio::from(stdout_end)).stderr(Stdio::from(stderr_end));
         let (from, to) = (theirs_in.as_raw_fd(), theirs_out.as_raw_fd());
-        let doors: Vec<RawFd> = groups.doors().map(AsRawFd::as_raw_fd).collect();
         #[expect(unsafe_code, reason = "a session of its own and descriptors by number can only be had between fork and exec")]
-        // SAFETY: the closure only makes system calls, which are async-signal-safe, and allocates nothing. `from`, `to` and `doors`
+        // SAFETY: the closure only makes three system calls, which are async-signal-safe, and allocates nothing. `from` and `to`
         // stay open until exec because their owners outlive the spawn. Numbers 3 and 4 are the holder's signal pipe in this
         // process, open since its start, so that neither is a descriptor of `Command`'s own; here they are overwritten.
         unsafe {
             command.pre_exec(move || {
                 rustix::process::setsid()?;
-                // as in `pty::start`; before two of our own numbers are overwritten, which may be doors
-                let _ = doors.iter().find(|door| rustix::io::write(BorrowedFd::borrow_raw(**door), b"0").is_ok());
                 for (source, target) in [(from, CALLS), (to, ANSWERS)] {
                     let mut place = std::mem::ManuallyDrop::new(OwnedFd::from_raw_fd(target));
                     rustix::io::dup2(BorrowedFd::borrow_raw(source), &mut place)?;

@@ -1,11 +1,13 @@
-//! Stopping everything a runtime consists of, and letting it go on exactly there. A control group does it at once and unseen; without
-//! one every descendant is stopped by a signal, in sweeps, until no new one turns up. Never waits: the loop asks again.
+//! Stopping everything a runtime consists of, and letting it go on exactly there. Every descendant is taken into a frozen control group,
+//! or, where none can be had, stopped by a signal: in sweeps, until no new one turns up. The group stays, with all that is started in it: the
+//! next time it is frozen at once. It is made when it is first needed: entering one costs what starting a program does, which most would pay for
+//! nothing. Never waits: the loop asks again.
 
 use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
 
-use super::group::Freezer;
+use super::group::{Freezer, Taking};
 use super::tree::{self, Stat};
 use super::wire::Frozen;
 
@@ -23,6 +25,9 @@ const CLEAN_SWEEPS: u32 = 3;
 const SWEEPING: Duration = Duration::from_millis(5);
 
 pub struct Freeze {
+    runtime: String,
+    /// Ways to have a group that are not open to us.
+    tried: Vec<&'static str>,
     freezer: Option<Freezer>,
     state: State,
     /// What was stopped by signals, in that order: parents before their children.
@@ -32,6 +37,13 @@ pub struct Freeze {
     /// Those that are somebody else's.
     refused: u32,
     clean_sweeps: u32,
+}
+
+/// What may be used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum By {
+    Groups,
+    Signals,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,8 +70,19 @@ pub enum Seen {
 }
 
 impl Freeze {
-    pub fn new(freezer: Option<Freezer>) -> Self {
-        Self { freezer, state: State::Running, stopped: Vec::new(), were_stopped: Vec::new(), refused: 0, clean_sweeps: 0 }
+    /// By signals alone, or by groups too.
+    pub fn new(runtime: &str, by: By) -> Self {
+        let tried = if by == By::Signals { vec!["cgroup2", "cgroup1"] } else { Vec::new() };
+        Self {
+            runtime: runtime.to_owned(),
+            tried,
+            freezer: None,
+            state: State::Running,
+            stopped: Vec::new(),
+            were_stopped: Vec::new(),
+            refused: 0,
+            clean_sweeps: 0,
+        }
     }
 
     pub fn is_running(&self) -> bool {
@@ -86,9 +109,8 @@ impl Freeze {
             return;
         }
         let now = Instant::now();
-        if self.freezer.as_ref().is_some_and(|freezer| freezer.freeze().is_err()) {
-            // the group is gone or may not be used any more: signals always can
-            self.freezer = None;
+        if self.freezer.as_ref().is_none_or(|freezer| freezer.freeze().is_err()) {
+            self.freezer = Freezer::make(&self.runtime, &self.tried);
         }
         self.clean_sweeps = 0;
         self.refused = 0;
@@ -101,10 +123,7 @@ impl Freeze {
         if Instant::now() < look_at {
             return Seen::Nothing;
         }
-        let has_stopped = match &self.freezer {
-            Some(freezer) => freezer.is_frozen(),
-            None => self.sweep(root),
-        };
+        let has_stopped = self.sweep(root) && self.freezer.as_ref().is_none_or(Freezer::is_frozen);
         if has_stopped {
             self.state = State::Frozen { since };
             return Seen::Stopped;
@@ -123,28 +142,58 @@ impl Freeze {
     fn sweep(&mut self, root: u32) -> bool {
         let until = Instant::now() + SWEEPING;
         while Instant::now() < until {
-            let mut is_clean = true;
-            let mut refused = 0;
-            for found in tree::descend(root) {
-                let is_known = self.stopped.contains(&found) || self.were_stopped.contains(&found);
-                if is_known {
-                    is_clean &= found.is_stopped || self.were_stopped.contains(&found);
-                } else if found.is_stopped {
-                    self.were_stopped.push(found);
-                } else if tree::send(found.pid, Signal::STOP) {
-                    is_clean = false;
-                    self.stopped.push(found);
-                } else {
-                    refused += 1;
-                }
-            }
-            self.refused = refused;
+            let is_clean = match &self.freezer {
+                Some(_) => self.sweep_into_group(root),
+                None => self.sweep_by_signals(root),
+            };
             self.clean_sweeps = if is_clean { self.clean_sweeps + 1 } else { 0 };
             if self.clean_sweeps >= CLEAN_SWEEPS {
                 return true;
             }
         }
         false
+    }
+
+    /// What is in the group cannot fork any more: each that is taken in is one less.
+    fn sweep_into_group(&mut self, root: u32) -> bool {
+        let Some(freezer) = &self.freezer else { return false };
+        let members = freezer.members();
+        let (mut is_clean, mut refused) = (true, 0);
+        for found in tree::descend(root).into_iter().filter(|found| !members.contains(&found.pid)) {
+            match freezer.take_in(found.pid) {
+                Taking::In | Taking::Gone => is_clean = false,
+                Taking::Refused => refused += 1,
+            }
+        }
+        if refused > 0 && freezer.members().is_empty() {
+            // nobody may enter: another way
+            freezer.thaw();
+            freezer.remove();
+            self.tried.push(freezer.word());
+            self.freezer = Freezer::make(&self.runtime, &self.tried);
+            return false;
+        }
+        self.refused = refused;
+        is_clean
+    }
+
+    fn sweep_by_signals(&mut self, root: u32) -> bool {
+        let (mut is_clean, mut refused) = (true, 0);
+        for found in tree::descend(root) {
+            let is_known = self.stopped.contains(&found) || self.were_stopped.contains(&found);
+            if is_known {
+                is_clean &= found.is_stopped || self.were_stopped.contains(&found);
+            } else if found.is_stopped {
+                self.were_stopped.push(found);
+            } else if tree::send(found.pid, Signal::STOP) {
+                is_clean = false;
+                self.stopped.push(found);
+            } else {
+                refused += 1;
+            }
+        }
+        self.refused = refused;
+        is_clean
     }
 
     /// Everything goes on where it was; gives how long it stood.
@@ -172,7 +221,8 @@ impl Freeze {
     pub fn told(&self, queued: u64, queues_input: bool) -> Option<Frozen> {
         let since = self.since()?;
         let by = self.freezer.as_ref().map_or("signals", Freezer::word);
-        let processes = self.freezer.as_ref().map_or((self.stopped.len() + self.were_stopped.len()) as u32, Freezer::processes);
+        let processes =
+            self.freezer.as_ref().map_or((self.stopped.len() + self.were_stopped.len()) as u32, |freezer| freezer.members().len() as u32);
         Some(Frozen {
             by: by.to_owned(),
             processes,

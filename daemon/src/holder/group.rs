@@ -1,13 +1,15 @@
 //! Control groups of a runtime: one in which all of it can be frozen at once, one that limits its processes. Where the system lets us
 //! have none, there is none, and others find another way. Only Linux has them.
 
-use std::fs::File;
+use std::collections::HashSet;
 use std::io;
-use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
 /// What the names of our groups begin with.
 const NAME: &str = "sessions-tui-";
+
+/// So many looks, a hundredth of a second apart, are taken until killed processes are out of a group.
+const COLLECTED: u32 = 50;
 
 /// Where a group may be, by what it is good for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,6 +20,15 @@ pub enum Kind {
     Of(&'static str),
 }
 
+impl Kind {
+    fn word(self) -> &'static str {
+        match self {
+            Self::Unified => "cgroup2",
+            Self::Of(_) => "cgroup1",
+        }
+    }
+}
+
 /// A group in which a whole tree of processes is stopped and goes on as one.
 pub struct Freezer {
     kind: Kind,
@@ -25,11 +36,23 @@ pub struct Freezer {
 }
 
 impl Freezer {
+    /// A group for a runtime, in the best way that can be had beside those that were tried; it is empty.
+    pub fn make(runtime: &str, tried: &[&'static str]) -> Option<Self> {
+        [Kind::Unified, Kind::Of("freezer")].into_iter().find_map(|kind| {
+            if tried.contains(&kind.word()) {
+                return None;
+            }
+            let freezer = Self { kind, dir: create(kind, runtime)? };
+            if freezer.freeze().is_err() {
+                freezer.remove();
+                return None;
+            }
+            Some(freezer)
+        })
+    }
+
     pub fn word(&self) -> &'static str {
-        match self.kind {
-            Kind::Unified => "cgroup2",
-            Kind::Of(_) => "cgroup1",
-        }
+        self.kind.word()
     }
 
     pub fn freeze(&self) -> io::Result<()> {
@@ -60,13 +83,19 @@ impl Freezer {
         self.kind == Kind::Unified && std::fs::write(self.dir.join("cgroup.kill"), "1").is_ok()
     }
 
-    pub fn processes(&self) -> u32 {
-        std::fs::read_to_string(self.dir.join("cgroup.procs")).map_or(0, |list| list.lines().count() as u32)
+    /// Those that are in it.
+    pub fn members(&self) -> HashSet<u32> {
+        let list = std::fs::read_to_string(self.dir.join("cgroup.procs")).unwrap_or_default();
+        list.lines().filter_map(|line| line.parse().ok()).collect()
     }
 
-    pub fn holds(&self, pid: u32) -> bool {
-        let name = self.dir.file_name().and_then(|name| name.to_str()).unwrap_or_default();
-        std::fs::read_to_string(format!("/proc/{pid}/cgroup")).is_ok_and(|groups| groups.lines().any(|line| line.ends_with(name)))
+    /// Takes a process in, and with it all that it will ever start.
+    pub fn take_in(&self, pid: u32) -> Taking {
+        match std::fs::write(self.dir.join("cgroup.procs"), pid.to_string()) {
+            Ok(()) => Taking::In,
+            Err(error) if error.raw_os_error() == Some(rustix::io::Errno::SRCH.raw_os_error()) => Taking::Gone,
+            Err(_) => Taking::Refused,
+        }
     }
 
     /// Everything that was in it has ended.
@@ -75,48 +104,13 @@ impl Freezer {
     }
 }
 
-/// Groups that a program can be started in, best first. Whether it may enter one is only known when it has.
-pub struct Offered {
-    freezers: Vec<(Freezer, OwnedFd)>,
-}
-
-impl Offered {
-    pub fn none() -> Self {
-        Self { freezers: Vec::new() }
-    }
-
-    pub fn make(runtime: &str) -> Self {
-        let mut freezers = Vec::new();
-        for (kind, lever) in [(Kind::Unified, "cgroup.freeze"), (Kind::Of("freezer"), "freezer.state")] {
-            let Some(dir) = create(kind, runtime) else { continue };
-            let freezer = Freezer { kind, dir };
-            let lever = File::options().write(true).open(freezer.dir.join(lever));
-            let door = File::options().write(true).open(freezer.dir.join("cgroup.procs"));
-            match (lever, door) {
-                (Ok(_), Ok(door)) => freezers.push((freezer, door.into())),
-                _ => freezer.remove(),
-            }
-        }
-        Self { freezers }
-    }
-
-    /// To be written to by the process that is to enter, `0` for itself: the first that takes it is it.
-    pub fn doors(&self) -> impl Iterator<Item = &OwnedFd> {
-        self.freezers.iter().map(|(_, door)| door)
-    }
-
-    /// The one the program is in; the others go.
-    pub fn taken_by(self, child: u32) -> Option<Freezer> {
-        let mut taken = None;
-        for (freezer, _) in self.freezers {
-            if taken.is_none() && freezer.holds(child) {
-                taken = Some(freezer);
-            } else {
-                freezer.remove();
-            }
-        }
-        taken
-    }
+/// What became of a process that was to be taken in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Taking {
+    In,
+    /// It has ended meanwhile.
+    Gone,
+    Refused,
 }
 
 /// Of a runtime whose holder was killed: what it left frozen goes on, so that it can be ended.
@@ -128,12 +122,16 @@ pub fn thaw_behind(runtime: &str) {
     }
 }
 
-/// … and its groups, which are empty by now.
+/// … and its groups, which are empty by now, or as soon as what was killed has been collected.
 pub fn remove_behind(runtime: &str) {
-    for kind in [Kind::Unified, Kind::Of("freezer"), Kind::Of("pids")] {
-        if let Some(dir) = place(kind, runtime) {
-            let _ = std::fs::remove_dir(dir);
+    let kinds = [Kind::Unified, Kind::Of("freezer"), Kind::Of("pids")];
+    let dirs: Vec<PathBuf> = kinds.into_iter().filter_map(|kind| place(kind, runtime)).collect();
+    for _ in 0..COLLECTED {
+        let is_left = |dir: &PathBuf| std::fs::remove_dir(dir).is_err_and(|error| error.kind() != io::ErrorKind::NotFound);
+        if dirs.iter().filter(|dir| is_left(dir)).count() == 0 {
+            return;
         }
+        std::thread::sleep(std::time::Duration::from_millis(10));
     }
 }
 

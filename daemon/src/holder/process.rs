@@ -2,10 +2,12 @@
 //! It parses nothing, waits for nobody, and ends only with its program or on request. No unwrap, no expect.
 
 mod calls;
+mod daemon;
 mod freezing;
+mod input;
 
 use std::io::{self, Read, Write};
-use std::os::fd::{AsFd, FromRawFd, OwnedFd};
+use std::os::fd::{FromRawFd, OwnedFd};
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
@@ -14,7 +16,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags};
 use rustix::process::{Signal, WaitOptions};
 use shared::id::Offset;
 use shared::redact::Redactor;
@@ -24,34 +25,24 @@ use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 
 use super::driver::Driver;
 use super::echo::Echo;
-use super::freeze::Freeze;
-use super::group::Offered;
+use super::freeze::{By, Freeze};
 use super::limit::ProcessLimit;
-use super::peer::{Peer, is_same_user};
+use super::peer::Peer;
 use super::pty::{self, Pty};
 use super::recorder::{Outcome, Place, Recorder};
 use super::tree;
 use super::typed::Streams;
-use super::wire::{Greeting, INPUT_STEP, News, Order, Start, VERSION};
+use super::wire::{News, Order, Start};
 use crate::recording::{encode_exit, encode_size, kind};
 
 /// One turn's worth of output: eight full reads of a PTY, which gives 4 KiB at a time.
 const READ_BUFFER: usize = 32 << 10;
-
-/// Connections that have not said hello yet; a further one takes the place of the oldest.
-const MAX_STRANGERS: usize = 4;
 
 /// A link that does not read is given at most this much unrecorded output.
 const MAX_LINK_BACKLOG: usize = 256 << 10;
 
 /// … or this much of a session of which nothing is recorded.
 const MAX_UNKEPT_BACKLOG: usize = 8 << 20;
-
-/// Answers to terminal queries that wait for a program that does not read.
-const MAX_ANSWERS: usize = 64 << 10;
-
-/// What is queued for a daemon gets this long to go out when everything is over.
-const FAREWELL: Duration = Duration::from_secs(1);
 
 /// After the program's exit its last bytes are waited for this long when others hold the terminal open.
 const LAST_BYTES_MS: i64 = 20;
@@ -201,26 +192,15 @@ impl Holder {
             rustix::process::umask(rustix::fs::Mode::from_raw_mode(mask));
         }
         let limit = start.max_processes.map(|most| ProcessLimit::set(&start.runtime, most));
-        let groups = if start.no_groups { Offered::none() } else { Offered::make(&start.runtime) };
-        let begun = if start.is_driver {
-            Driver::start(&start.argv, &start.cwd, &start.env, &groups)
-                .map(|(driver, child)| (None, Some(driver), child))
-                .map_err(|error| describe(&start, &error))
+        let (pty, driver, child) = if start.is_driver {
+            let (driver, child) = Driver::start(&start.argv, &start.cwd, &start.env).map_err(|error| describe(&start, &error))?;
+            (None, Some(driver), child)
         } else {
-            pty::open(start.size).map_err(|error| format!("no terminal could be had: {error}")).and_then(|pty| {
-                let child = pty::start(&pty, &start.argv, &start.cwd, &start.env, &groups).map_err(|error| describe(&start, &error))?;
-                Ok((Some(pty), None, child))
-            })
+            let pty = pty::open(start.size).map_err(|error| format!("no terminal could be had: {error}"))?;
+            let child = pty::start(&pty, &start.argv, &start.cwd, &start.env).map_err(|error| describe(&start, &error))?;
+            (Some(pty), None, child)
         };
-        let (pty, driver, child) = match begun {
-            Ok(begun) => begun,
-            Err(why) => {
-                // nobody is in them
-                drop(groups.taken_by(0));
-                return Err(why);
-            }
-        };
-        let freeze = Freeze::new(groups.taken_by(child));
+        let freeze = Freeze::new(&start.runtime, if start.no_groups { By::Signals } else { By::Groups });
         if let Some(limit) = &limit {
             limit.include(child);
         }
@@ -433,217 +413,6 @@ impl Holder {
         }
     }
 
-    /// Queues a message for the daemon, if one is listening.
-    fn say(&mut self, news: &News) {
-        if let Some(peer) = &mut self.daemon {
-            news.encode(&mut peer.outgoing);
-            if peer.send().is_err() {
-                self.daemon = None;
-            }
-        }
-    }
-
-    /// Tells the end once the link has room: a busy daemon hears only the latest, which is all it needs.
-    fn tell_end(&mut self) {
-        if let Some(peer) = &mut self.daemon
-            && peer.send().is_err()
-        {
-            self.daemon = None;
-        }
-        if self.quiet_until.is_some_and(|at| Instant::now() < at) {
-            return;
-        }
-        self.quiet_until = None;
-        if self.end_due && self.daemon.as_ref().is_some_and(|peer| peer.outgoing.is_empty()) {
-            self.end_due = false;
-            self.say(&News::End(self.recorder.end()));
-        }
-    }
-
-    fn greet(&mut self) {
-        let greeting = Greeting {
-            runtime: self.runtime.clone(),
-            pid: std::process::id(),
-            child: self.child,
-            size: self.size,
-            end: self.recorder.end(),
-            answered: self.answered,
-            suspended: self.recorder.why_suspended(),
-            exit: self.exit,
-            is_driver: self.driver.is_some(),
-            keeps: self.recorder.keeps(),
-            call: self.driver.as_ref().and_then(|driver| driver.unsettled(self.recorder.end())),
-            can_freeze: true,
-            frozen: self.frozen(),
-            call_ran_ms: self.call_ran_ms(),
-            typed: Some(self.streams.known()),
-        };
-        let mut bytes = Vec::new();
-        News::Greeting(VERSION, Some(greeting)).encode(&mut bytes);
-        let handed_over = self.hand_over_terminal(&bytes);
-        if let Some(peer) = &mut self.daemon {
-            peer.outgoing.extend_from_slice(bytes.get(handed_over..).unwrap_or_default());
-        }
-        self.introduce_driver();
-        self.tell_end();
-    }
-
-    /// Sends the greeting with the terminal itself, so that input need not pass through us. Gives how much of it is out;
-    /// without that the daemon sends input as messages.
-    fn hand_over_terminal(&self, bytes: &[u8]) -> usize {
-        let (Some(peer), Some(pty)) = (&self.daemon, &self.pty) else { return 0 };
-        // what is to be recorded has to pass through us
-        if !peer.outgoing.is_empty() || self.recorder.keeps() == Keeps::OutputAndInput {
-            return 0;
-        }
-        let mut space = [std::mem::MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
-        let mut control = SendAncillaryBuffer::new(&mut space);
-        let terminal = [pty.master.as_fd()];
-        if !control.push(SendAncillaryMessage::ScmRights(&terminal)) {
-            return 0;
-        }
-        rustix::net::sendmsg(&peer.stream, &[io::IoSlice::new(bytes)], &mut control, SendFlags::NOSIGNAL).unwrap_or(0)
-    }
-
-    fn accept(&mut self) {
-        while let Ok((stream, _)) = self.listener.accept() {
-            if !is_same_user(stream.as_fd()) {
-                continue;
-            }
-            if let Ok(peer) = Peer::new(stream) {
-                if self.strangers.len() >= MAX_STRANGERS {
-                    self.strangers.remove(0);
-                }
-                self.strangers.push(peer);
-            }
-        }
-    }
-
-    /// A stranger becomes the daemon by a proper hello; anything else closes it.
-    fn hear_strangers(&mut self, ready: &[bool]) {
-        let mut waiting = Vec::new();
-        for (index, mut peer) in std::mem::take(&mut self.strangers).into_iter().enumerate() {
-            if !ready.get(index).copied().unwrap_or(false) {
-                waiting.push(peer);
-                continue;
-            }
-            if peer.receive().is_err() {
-                continue;
-            }
-            match peer.next_order() {
-                Ok(Some(Order::Hello(_))) => {
-                    self.hear_out_daemon();
-                    self.daemon = Some(peer);
-                    // what is still to be given goes on, but was not sent by this one
-                    self.taken = 0u64.wrapping_sub(self.input.len() as u64);
-                    self.told_taken = 0;
-                    self.greet();
-                    self.obey();
-                }
-                Ok(None) => waiting.push(peer),
-                _ => {}
-            }
-        }
-        self.strangers = waiting;
-    }
-
-    /// What a daemon that is gone had sent is obeyed before another one's hello: it may have said that it was.
-    fn hear_out_daemon(&mut self) {
-        while let Some(peer) = &mut self.daemon {
-            match peer.receive() {
-                Ok(true) => self.obey(),
-                Ok(false) | Err(_) => return,
-            }
-        }
-    }
-
-    fn hear_daemon(&mut self) {
-        if let Some(peer) = &mut self.daemon
-            && peer.receive().is_err()
-        {
-            self.daemon = None;
-        }
-        self.obey();
-    }
-
-    fn obey(&mut self) {
-        loop {
-            let order = match self.daemon.as_mut().map(Peer::next_order) {
-                Some(Ok(Some(order))) => order,
-                Some(Ok(None)) | None => return,
-                Some(Err(_)) => {
-                    self.daemon = None;
-                    return;
-                }
-            };
-            match order {
-                Order::Input(bytes) => {
-                    self.record_input(&bytes);
-                    self.input.extend_from_slice(&bytes);
-                }
-                Order::Typed(stream, at, bytes) => {
-                    let fresh = self.streams.take(stream, at, &bytes);
-                    // given before: it counts as taken from this daemon too
-                    self.taken = self.taken.wrapping_add((bytes.len() - fresh.len()) as u64);
-                    self.record_input(fresh);
-                    self.input.extend_from_slice(fresh);
-                }
-                Order::Resize(size) => self.resize(size),
-                Order::Answer(offset, bytes) => {
-                    if offset > self.answered {
-                        self.answered = offset;
-                        if self.input.len() > MAX_ANSWERS {
-                            // a program that asks and never reads gets no more
-                            continue;
-                        }
-                        self.input.extend_from_slice(&bytes);
-                        // not typed input: it does not count against the daemon's window
-                        self.taken = self.taken.wrapping_sub(bytes.len() as u64);
-                    }
-                }
-                Order::Terminate(grace) => self.terminate(Duration::from_millis(u64::from(grace))),
-                Order::Call(call) => self.call(&call),
-                Order::Interrupt(force) => self.interrupt(force),
-                Order::Names => {
-                    if let Some(driver) = &mut self.driver {
-                        driver.names();
-                    }
-                }
-                Order::Forget => self.forget(),
-                Order::Freeze { queues_input } => self.freeze(queues_input),
-                Order::Thaw => self.thaw(),
-                Order::Queue(bytes) => self.queue(&bytes),
-                Order::Hello(_) => self.greet(),
-                Order::Start(_) | Order::Unknown => {}
-            }
-        }
-    }
-
-    /// What is typed into a terminal that does not echo it is recorded only if the program shows it by itself.
-    fn record_input(&mut self, bytes: &[u8]) {
-        use rustix::termios::{LocalModes, tcgetattr};
-        if self.recorder.keeps() != Keeps::OutputAndInput {
-            return;
-        }
-        let Some(modes) = self.pty.as_ref().and_then(|pty| tcgetattr(&pty.master).ok()).map(|state| state.local_modes) else { return };
-        if modes.contains(LocalModes::ECHO) {
-            self.echo.clear();
-            self.keep_input(bytes.to_vec());
-        } else if modes.contains(LocalModes::ICANON) {
-            // whole lines without an echo: a password
-            self.echo.clear();
-        } else {
-            self.echo.typed(bytes);
-        }
-    }
-
-    fn keep_input(&mut self, mut bytes: Vec<u8>) {
-        if let Some(redactor) = &self.redactor {
-            redactor.cover_bytes(&mut bytes);
-        }
-        self.record(kind::INPUT, &bytes);
-    }
-
     fn forget(&mut self) {
         let (time, size) = (self.time(), self.size);
         // an error leaves everything as it was, which the daemon sees
@@ -690,36 +459,6 @@ impl Holder {
             }
         }
         self.kill_at = Some(Instant::now() + grace);
-    }
-
-    fn give_input(&mut self) {
-        if !self.freeze.is_running() {
-            // it would be echoed by the terminal, and taken for heard
-            return;
-        }
-        let Some(pty) = &self.pty else {
-            self.input.clear();
-            return;
-        };
-        let mut given = 0;
-        while let Some(rest) = self.input.get(given..).filter(|rest| !rest.is_empty()) {
-            match rustix::io::write(&pty.master, rest) {
-                Ok(n) if n > 0 => given += n,
-                _ => break,
-            }
-        }
-        if given == 0 {
-            return;
-        }
-        self.input.drain(..given);
-        if self.input.is_empty() && self.input.capacity() > READ_BUFFER {
-            self.input = Vec::new();
-        }
-        self.taken = self.taken.wrapping_add(given as u64);
-        if self.taken.wrapping_sub(self.told_taken) as i64 >= INPUT_STEP as i64 {
-            self.told_taken = self.taken;
-            self.say(&News::Taken(self.taken));
-        }
     }
 
     /// Collects ended children; `false` when the program and all it left behind are gone.
@@ -778,21 +517,6 @@ impl Holder {
         self.say(&News::Exit(status));
         self.pty = None;
         self.driver = None;
-    }
-
-    /// The program is gone: the daemon still gets what is queued, for a moment.
-    fn say_the_rest(&mut self) {
-        self.tell_end();
-        let deadline = Instant::now() + FAREWELL;
-        while let Some(peer) = &mut self.daemon {
-            if peer.send().is_err() || (peer.outgoing.is_empty() && !self.end_due) || Instant::now() >= deadline {
-                return;
-            }
-            let mut fds = [PollFd::new(&peer.stream, PollFlags::OUT)];
-            let wait = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
-            let _ = poll(&mut fds, Some(&wait));
-            self.tell_end();
-        }
     }
 }
 

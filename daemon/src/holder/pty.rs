@@ -2,7 +2,7 @@
 
 use std::fs::File;
 use std::io;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
 
@@ -10,8 +10,6 @@ use rustix::fs::{Mode, OFlags};
 use rustix::pty::OpenptFlags;
 use rustix::termios::{InputModes, OptionalActions, Winsize};
 use shared::screen::Size;
-
-use super::group::Offered;
 
 pub struct Pty {
     pub master: OwnedFd,
@@ -42,8 +40,7 @@ pub fn resize(master: &OwnedFd, size: Size) -> io::Result<()> {
 }
 
 /// Starts the program as leader of its own process session with the PTY as its terminal; gives its pid.
-/// The first of the groups that takes it is the one it is in, with all it will ever start.
-pub fn start(pty: &Pty, argv: &[String], cwd: &str, env: &[(String, String)], groups: &Offered) -> io::Result<u32> {
+pub fn start(pty: &Pty, argv: &[String], cwd: &str, env: &[(String, String)]) -> io::Result<u32> {
     let Some((program, arguments)) = argv.split_first() else {
         return Err(io::Error::new(io::ErrorKind::InvalidInput, "no program was given"));
     };
@@ -53,17 +50,13 @@ pub fn start(pty: &Pty, argv: &[String], cwd: &str, env: &[(String, String)], gr
     command.args(arguments).env_clear().envs(env.iter().map(|(k, v)| (k, v))).current_dir(cwd);
     command.stdin(stdio()?).stdout(stdio()?).stderr(stdio()?);
     let terminal = slave.as_raw_fd();
-    let doors: Vec<RawFd> = groups.doors().map(AsRawFd::as_raw_fd).collect();
     #[expect(unsafe_code, reason = "setsid and the controlling terminal can only be set between fork and exec")]
-    // SAFETY: the closure only makes system calls, which are async-signal-safe, and only reads memory that was made before the
-    // fork; `terminal` and `doors` stay open until exec because `pty` and `groups` outlive this call. Signal handlers of the holder
-    // are reset by exec.
+    // SAFETY: the closure only makes two system calls, which are async-signal-safe, and touches no memory of ours;
+    // `terminal` stays open until exec because `pty` outlives this call. Signal handlers of the holder are reset by exec.
     unsafe {
         command.pre_exec(move || {
             rustix::process::setsid()?;
-            rustix::process::ioctl_tiocsctty(BorrowedFd::borrow_raw(terminal))?;
-            // before it can start anything; one that is let in nowhere runs all the same
-            let _ = doors.iter().find(|door| rustix::io::write(BorrowedFd::borrow_raw(**door), b"0").is_ok());
+            rustix::process::ioctl_tiocsctty(std::os::fd::BorrowedFd::borrow_raw(terminal))?;
             Ok(())
         });
     }

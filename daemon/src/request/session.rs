@@ -241,7 +241,9 @@ pub async fn show(context: &Context, name: String) -> Result<Layers, Failure> {
             leases.push(store.lease(terminal.lease).await?);
         }
     }
+    let evidence = super::program_of(context, &session).map(|handle| handle.facts.explain()).unwrap_or_default();
     Ok(Layers {
+        evidence,
         thread: store.thread_of(session.id).await?,
         sessions: store.lines_of_thread(session.id).await?,
         session,

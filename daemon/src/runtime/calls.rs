@@ -341,7 +341,8 @@ impl Runtime {
 
     /// Which names are defined; nobody is told while a call runs.
     pub(super) async fn ask_names(&mut self, answer: oneshot::Sender<Names>) {
-        let Some(interpreter) = self.interpreter.as_mut().filter(|interpreter| !interpreter.is_busy()) else { return };
+        let is_frozen = self.is_frozen();
+        let Some(interpreter) = self.interpreter.as_mut().filter(|interpreter| !interpreter.is_busy() && !is_frozen) else { return };
         interpreter.names.push(answer);
         let _ = self.link.names().await;
     }

@@ -4,38 +4,22 @@ use serde_json::json;
 use shared::event::Author;
 use shared::exec::Stream;
 use shared::id::Offset;
-use shared::message::{Code, Failure};
-use shared::runtime::LostReason;
 use shared::screen::{Event, Keyframe, Located, Size, answer};
 use tokio::time::Instant;
 
 use super::calls::Noted;
-use super::{
-    Ask, EAGER, Ended, FLOOD_BYTES, FLOOD_PAUSE, FLOOD_WINDOW, FRAME, MAX_INPUT, MAX_LAG, Place, REST_AFTER, Running, Runtime, Typed,
-    Typist,
-};
+use super::{Ask, FLOOD_BYTES, FLOOD_PAUSE, FLOOD_WINDOW, FRAME, MAX_LAG, REST_AFTER, Running, Runtime, Typed, Typist};
 use crate::command::Frame;
-use crate::holder::end_orphans;
-use crate::holder::link::{Link, LinkError};
+use crate::holder::link::LinkError;
 use crate::holder::wire::{Frozen, News};
 use crate::lifecycle::End;
 use crate::recording::{self, OVERHEAD, ReadError, Record, SEGMENT_BYTES};
-use crate::store::EndingAt;
 
 /// Read from the recording at a time; between two, others get their turn.
 const BATCH: usize = 64 << 10;
 
 /// A quarter of a segment.
 const GROWN: u64 = SEGMENT_BYTES / 4;
-
-/// What is left of a killed holder's programs gets this long to end by itself.
-const ORPHAN_GRACE: std::time::Duration = std::time::Duration::from_secs(2);
-
-/// A holder that is there answers at once.
-const REACH_PATIENCE: std::time::Duration = std::time::Duration::from_secs(2);
-
-/// A database that could not take the end of a session (a full disk) is asked again this often.
-const STORE_RETRY: std::time::Duration = std::time::Duration::from_secs(2);
 
 /// What the recording holds, in the order it happened.
 enum Piece {
@@ -143,7 +127,7 @@ impl Runtime {
                     news = self.link.news(), if !is_pausing => Turn::News(news),
                     () = self.drained.notified(), if self.has_pictures() => Turn::Drained,
                     // what goes through the holder waits for its word instead
-                    () = room, if self.input.front().is_some_and(|typed| typed.place.is_none()) => Turn::Room,
+                    () = room, if !self.is_frozen() && self.input.front().is_some_and(|typed| typed.place.is_none()) => Turn::Room,
                     Ok(notice) = self.notices.recv() => Turn::Notice(notice),
                     () = wakes => Turn::Time,
                 }
@@ -289,7 +273,7 @@ impl Runtime {
     }
 
     /// Reads what is new and deals with it, batch by batch, to the end.
-    async fn consume(&mut self, until: Offset) {
+    pub(super) async fn consume(&mut self, until: Offset) {
         self.read_on(until, Stops::AtTheEnd).await;
     }
 
@@ -392,8 +376,9 @@ impl Runtime {
         self.count_output(bytes.len());
         let mut events = Vec::new();
         self.scanner.feed(bytes, &mut events);
-        self.listen(&events);
+        // before the folder is looked at anew: a command was typed where it was then
         self.note_commands(bytes, &events, frames);
+        self.listen(&events);
         let answered_elsewhere = self.pass_on(bytes);
         self.pay_notices();
         self.look_soon();
@@ -623,193 +608,5 @@ impl Runtime {
         };
         self.noted(noted).await;
         self.tell_sight();
-    }
-
-    fn take_input(&mut self, from: Typist, bytes: Vec<u8>, taken: tokio::sync::oneshot::Sender<Result<(), Failure>>) {
-        let mut place = None;
-        if let Typist::Client(id) = from {
-            self.end_help(id);
-            place = self.place_of(id, bytes.len());
-            if self.control != Some(id) {
-                // typed while control was being taken away: it is not for this terminal any more
-                self.pass_over(place, bytes.len());
-                let _ = taken.send(Ok(()));
-                return;
-            }
-        }
-        if bytes.contains(&b'\r') || bytes.contains(&b'\n') {
-            self.look_at_folder();
-        }
-        self.heard_typing(from, &bytes);
-        self.note_typist(from, &bytes);
-        self.rest_soon();
-        let now = Instant::now();
-        self.eager_until = now + EAGER;
-        self.pause_until = None;
-        self.facts.happened_now();
-        self.input_bytes += bytes.len();
-        let mut typed = Typed { from, bytes, place, sent: 0, taken: Some(taken) };
-        // a client goes on reading keys while there is room; an API call hears when its bytes are on their way
-        if matches!(from, Typist::Client(_))
-            && self.input_bytes <= MAX_INPUT
-            && let Some(taken) = typed.taken.take()
-        {
-            let _ = taken.send(Ok(()));
-        }
-        self.input.push_back(typed);
-    }
-
-    /// Sends what the holder has room for.
-    async fn send_input(&mut self) {
-        while let Some(typed) = self.input.front_mut() {
-            let rest = &typed.bytes[typed.sent..];
-            // a link that is gone is seen by the loop
-            let sent = match typed.place {
-                Some(place) => {
-                    let place = Place { at: place.at + typed.sent as u64, ..place };
-                    let sent = self.link.typed(place.stream, place.at, rest).await;
-                    if let Ok(sent) = sent {
-                        self.facts.taken(place, &rest[..sent]);
-                    }
-                    sent
-                }
-                None => self.link.input(rest).await,
-            };
-            let Ok(sent) = sent else { return };
-            if sent == 0 && !rest.is_empty() {
-                return;
-            }
-            typed.sent += sent;
-            self.input_bytes -= sent;
-            if typed.sent == typed.bytes.len() {
-                if let Some(taken) = typed.taken.take() {
-                    let _ = taken.send(Ok(()));
-                }
-                self.input.pop_front();
-            }
-        }
-    }
-
-    /// Bytes of a client that counts them are for nobody: they are not to come again either.
-    pub(super) fn pass_over(&mut self, place: Option<Place>, count: usize) {
-        if let Some(place) = place {
-            let place = Some(Place { at: place.at + count as u64, ..place });
-            self.input.push_back(Typed { from: Typist::Api, bytes: Vec::new(), place, sent: 0, taken: None });
-        }
-    }
-
-    /// The holder has given more to the program: a client that counts may forget as much.
-    fn tell_taken(&mut self) {
-        let under_way = self.link.under_way();
-        self.confirm_typed(under_way);
-    }
-
-    /// What a client typed that has not reached the program goes with its control.
-    pub(super) fn drop_input_of(&mut self, id: super::ClientId) {
-        for typed in std::mem::take(&mut self.input) {
-            if typed.from == Typist::Client(id) {
-                self.input_bytes -= typed.bytes.len() - typed.sent;
-                self.pass_over(typed.place, typed.bytes.len());
-                if let Some(taken) = typed.taken {
-                    let _ = taken.send(Ok(()));
-                }
-            } else {
-                self.input.push_back(typed);
-            }
-        }
-    }
-
-    /// A link can end while its holder lives (somebody else said hello to it): the holder itself is the one to ask.
-    async fn reach_again(&mut self) -> bool {
-        let socket = self.context.paths.holder_socket(self.id);
-        let Ok(Ok((link, greeting))) = tokio::time::timeout(REACH_PATIENCE, Link::connect(&socket)).await else { return false };
-        self.link = link;
-        self.facts.set_streams(&greeting);
-        self.end = greeting.end;
-        self.exit = greeting.exit;
-        self.consume(greeting.end).await;
-        self.send_again(greeting.call.map(|(id, _)| id)).await;
-        self.settle_freezing_again(greeting.frozen).await;
-        true
-    }
-
-    /// The link ended without an exit: either it is in the recording, or the holder was killed.
-    async fn holder_is_gone(&mut self) -> End {
-        self.consume(Offset::MAX).await;
-        let dir = self.context.paths.recording(self.id);
-        let tail = recording::cut_torn_tail(&dir).unwrap_or_default();
-        let _ = std::fs::remove_file(self.context.paths.holder_socket(self.id));
-        if let Some(status) = self.exit.or(tail.exit) {
-            return match self.terminating {
-                Some(author) => End::Killed(status, author),
-                None => End::Exited(status),
-            };
-        }
-        let id = self.id.to_string();
-        let ended = tokio::task::spawn_blocking(move || end_orphans(&id, ORPHAN_GRACE)).await.unwrap_or(0);
-        self.context.log.warn(&format!(
-            "session {} ({}): its holder was killed; ended {ended} process(es) it left behind",
-            self.name,
-            self.facts.session()
-        ));
-        End::Lost(LostReason::HolderDied)
-    }
-
-    async fn finish(mut self, end: End) {
-        let now = jiff::Timestamp::now();
-        self.asks.close();
-        while let Ok(ask) = self.asks.try_recv() {
-            // calls that came too late wait for another runtime; whoever asked anything else hears that it is over
-            if let (Ask::Call(calling), Some(interpreter)) = (ask, &mut self.interpreter) {
-                interpreter.wait(calling);
-            }
-        }
-        let language = self.interpreter.as_ref().map(|interpreter| interpreter.language);
-        let ended = describe(&end);
-        let last_activity = match end {
-            End::Lost(_) => self.facts.last_activity().unwrap_or(now),
-            _ => now,
-        };
-        let recorded = self.consumed;
-        loop {
-            match self.context.store.runtime_has_ended(self.id, end.clone(), EndingAt { now, last_activity }, recorded).await {
-                Ok(()) | Err(crate::store::Error::Gone) => break,
-                Err(error) => {
-                    self.context.log.warn(&format!("session {}: its end could not be stored: {error}", self.name));
-                    self.dismiss(ended.push()).await;
-                    tokio::time::sleep(STORE_RETRY).await;
-                }
-            }
-        }
-        self.picture.store();
-        if language.is_none() {
-            self.end_commands(ended.exit.map(|_| ended.exit_code()));
-        }
-        if self.control.is_some() {
-            // whoever typed saw the end
-            self.note_seen();
-        }
-        self.context.registry.remove(self.id);
-        self.context.upkeep.look_at(self.id);
-        if language.is_some() {
-            // after its end is stored, so that another can be started
-            self.calls_end(&end);
-        }
-        self.dismiss(ended.push()).await;
-        for typed in std::mem::take(&mut self.input) {
-            if let Some(taken) = typed.taken {
-                let _ = taken.send(Err(Failure::new(Code::Status, format!("session {} has ended: {}", self.name, ended.sentence))));
-            }
-        }
-        self.ended.send_replace(Some(ended));
-    }
-}
-
-fn describe(end: &End) -> Ended {
-    match end {
-        End::Exited(status) => Ended { sentence: status.to_string(), exit: Some(*status) },
-        End::Killed(status, _) => Ended { sentence: format!("killed ({status})"), exit: Some(*status) },
-        End::Lost(reason) => Ended { sentence: reason.sentence().to_owned(), exit: None },
-        End::Refused(why) => Ended { sentence: why.clone(), exit: None },
     }
 }

@@ -19,8 +19,20 @@ pub(super) struct Freezing {
     pub queues_input: bool,
     /// Why it could not be let go on, for whoever tried.
     pub notice: Option<String>,
-    settling: Vec<oneshot::Sender<Result<Option<Frozen>, Failure>>>,
+    settling: Vec<Settling>,
     queueing: std::collections::VecDeque<oneshot::Sender<Result<(), Failure>>>,
+}
+
+/// Somebody who waits until it stands still or goes on.
+struct Settling {
+    wants: Wants,
+    answer: oneshot::Sender<Result<Option<Frozen>, Failure>>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Wants {
+    Standing,
+    Running,
 }
 
 /// As the holder has it.
@@ -65,6 +77,7 @@ impl Runtime {
             let _ = answer.send(Err(Failure::failed(text)));
             return;
         }
+        let wants = if wanted.is_some() { Wants::Standing } else { Wants::Running };
         let outcome = match wanted {
             Some(queues_input) => self.link.freeze(queues_input).await,
             None if self.freezing.since.is_none() && self.freezing.settling.is_empty() => {
@@ -75,7 +88,7 @@ impl Runtime {
         };
         // a link that is gone is seen by the loop, which settles it again
         if outcome.is_ok() {
-            self.freezing.settling.push(answer);
+            self.freezing.settling.push(Settling { wants, answer });
         }
     }
 
@@ -88,7 +101,8 @@ impl Runtime {
 
     pub(super) async fn heard_frozen(&mut self, frozen: Option<Frozen>) {
         let was = self.freezing.since;
-        self.freezing.since = frozen.as_ref().map(|frozen| Instant::now() - Duration::from_millis(frozen.since_ms));
+        let now = Instant::now();
+        self.freezing.since = frozen.as_ref().map(|frozen| now.checked_sub(Duration::from_millis(frozen.since_ms)).unwrap_or(now));
         self.freezing.queues_input = frozen.as_ref().is_some_and(|frozen| frozen.queues_input);
         if let (Some(since), None) = (was, self.freezing.since) {
             // its clocks stood with it
@@ -105,10 +119,17 @@ impl Runtime {
             self.show_frozen();
         }
         for waiter in std::mem::take(&mut self.freezing.settling) {
-            let _ = waiter.send(Ok(frozen.clone()));
+            // whoever waits for it to go on has come later: what it says first is for those before
+            if frozen.is_some() && waiter.wants == Wants::Running {
+                self.freezing.settling.push(waiter);
+            } else {
+                let _ = waiter.answer.send(Ok(frozen.clone()));
+            }
         }
         if was.is_some() && frozen.is_none() {
-            // those that came meanwhile
+            // how long it has been idle is counted from here on
+            self.facts.happened_now();
+            // calls that came meanwhile
             self.call_next().await;
         }
         self.activity.send_modify(|count| *count += 1);

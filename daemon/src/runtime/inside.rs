@@ -278,6 +278,18 @@ impl Runtime {
     }
 }
 
+impl Runtime {
+    /// It has ended by itself, and nobody saw it.
+    pub(super) fn notify_of_end(&self, how: &str) {
+        let is_news = self.context.config.notify.ends && self.facts.clients() == 0 && self.terminating.is_none();
+        if is_news {
+            let state = shared::attention::Attention::DoneUnseen;
+            let notice = Notice { session: self.facts.session(), name: self.name.clone(), state, text: how.to_owned() };
+            self.context.notify.tell(&self.context, notice);
+        }
+    }
+}
+
 /// What of an environment differs from the one of the first prompt. Values of secret-looking names stay out unless they may be kept.
 fn changed_between(first: &Path, now: &Path, secrets: bool) -> Option<Delta> {
     let read = |path: &Path| {

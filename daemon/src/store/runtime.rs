@@ -31,6 +31,14 @@ pub struct LiveRuntime {
     pub interpreter: Option<(Language, Delta)>,
 }
 
+/// What the end of a runtime came to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Settles {
+    Ended,
+    /// It is started again when it is needed.
+    Sleeps,
+}
+
 /// The times that belong to an end.
 #[derive(Clone, Copy, Debug)]
 pub struct EndingAt {
@@ -71,7 +79,7 @@ impl StoreHandle {
     }
 
     /// The runtime is over, and the session it belongs to by then, if that has not ended before.
-    pub async fn runtime_has_ended(&self, runtime: RuntimeId, end: End, ending_at: EndingAt, recorded_bytes: u64) -> Result<()> {
+    pub async fn runtime_has_ended(&self, runtime: RuntimeId, end: End, ending_at: EndingAt, recorded_bytes: u64) -> Result<Settles> {
         self.runtime_was_lost(runtime, end, ending_at, recorded_bytes, AfterLoss::Stays).await
     }
 
@@ -83,7 +91,7 @@ impl StoreHandle {
         ending_at: EndingAt,
         recorded_bytes: u64,
         after: AfterLoss,
-    ) -> Result<()> {
+    ) -> Result<Settles> {
         self.write(Durability::Power, move |change| {
             let row: Option<(String, Option<String>, Option<String>)> = change
                 .query_row(
@@ -93,7 +101,7 @@ impl StoreHandle {
                 )
                 .optional()?;
             // told before, or removed meanwhile
-            let Some((session, why, kind)) = row else { return Ok(()) };
+            let Some((session, why, kind)) = row else { return Ok(Settles::Ended) };
             let language = kind.as_deref().and_then(Language::parse);
             let session = SessionId::parse(&session).ok_or_else(|| broken("session id", &session))?;
             if lifecycle::sleeps(&end, change.standing(session)?.status, why.as_deref()) {
@@ -106,7 +114,8 @@ impl StoreHandle {
                 if let End::Lost(reason) = &end {
                     data["lost"] = serde_json::json!(reason);
                 }
-                return change.tell(super::Fact::new(session, shared::event::Author::Daemon, "hibernate", data));
+                change.tell(super::Fact::new(session, shared::event::Author::Daemon, "hibernate", data))?;
+                return Ok(Settles::Sleeps);
             }
             let mut settled = lifecycle::settle(&end, session, ending_at.now, why.as_deref());
             settled.ending.last_activity_at = ending_at.last_activity;
@@ -118,7 +127,8 @@ impl StoreHandle {
                 // a session does not end with an interpreter: the next call starts another
                 let data = serde_json::json!({"language": language, "state": settled.state, "reason": why});
                 let kind = if matches!(end, End::Lost(_)) { "lost" } else { "exit" };
-                return change.tell(super::Fact::new(session, shared::event::Author::Daemon, kind, data));
+                change.tell(super::Fact::new(session, shared::event::Author::Daemon, kind, data))?;
+                return Ok(Settles::Ended);
             }
             if let Some(exit) = settled.exit {
                 change.tell(exit)?;
@@ -128,7 +138,7 @@ impl StoreHandle {
                 let sql = "UPDATE sessions SET restore = ?1 WHERE id = ?2 AND status = 'failed' AND status_reason = 'lost'";
                 change.execute(sql, params![after, session.to_string()])?;
             }
-            Ok(())
+            Ok(Settles::Ended)
         })
         .await
     }

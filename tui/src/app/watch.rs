@@ -185,7 +185,9 @@ impl App {
                 self.is_dirty = true;
             }
         }
-        Vec::new()
+        // told by the daemon only if nobody looks at it
+        let text = event.data.get("text").and_then(serde_json::Value::as_str).filter(|_| event.kind == "notified");
+        text.map(|text| Effect::Notify(format!("{}: {text}", event.name))).into_iter().collect()
     }
 
     /// Rows that have changed, gathered.

@@ -285,16 +285,16 @@ fn write(file: &Path, text: &str) -> Result<(), Failure> {
     work().map_err(|error: std::io::Error| Failure::failed(format!("{}: {error}; nothing was changed", file.display())))
 }
 
-/// What the agent is to call: by name where that leads here, else by its path.
+/// What the agent is to call: by its whole path, since nobody knows what is on the agent's PATH. Where a link there leads to us the link
+/// is named, which an upgrade keeps.
 fn command(agent: &str) -> String {
     let own = std::env::current_exe().ok().and_then(|path| std::fs::canonicalize(path).ok());
-    let found = std::env::var_os("PATH")
-        .and_then(|path| std::env::split_paths(&path).map(|folder| folder.join("sessions-tui")).find(|file| file.is_file()));
-    let is_on_path = found.and_then(|file| std::fs::canonicalize(file).ok()).is_some_and(|file| Some(&file) == own.as_ref());
-    let program = match own {
-        Some(path) if !is_on_path => format!("'{}'", path.display().to_string().replace('\'', "'\\''")),
-        _ => "sessions-tui".to_owned(),
-    };
+    let is_own = |file: &PathBuf| own.is_some() && std::fs::canonicalize(file).ok() == own;
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let linked = std::env::split_paths(&path).map(|folder| folder.join("sessions-tui")).find(is_own);
+    let program = linked.or_else(|| own.clone()).map_or_else(|| "sessions-tui".to_owned(), |path| path.display().to_string());
+    let is_plain = program.chars().all(|c| c.is_alphanumeric() || matches!(c, '/' | '-' | '_' | '.' | '+' | '@'));
+    let program = if is_plain { program } else { format!("'{}'", program.replace('\'', "'\\''")) };
     format!("{program} hook {agent}")
 }
 

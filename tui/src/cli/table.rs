@@ -82,7 +82,7 @@ pub fn status_words(session: &Session) -> String {
         return format!("queued: #{place} in {}", visible(group));
     }
     if session.restorable {
-        return format!("{}: lost (restorable)", session.status);
+        return format!("{}: lost, restorable", session.status);
     }
     match &session.status_reason {
         Some(reason) if session.status != Status::Completed => format!("{}: {}", session.status, visible(reason)),

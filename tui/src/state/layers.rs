@@ -62,7 +62,7 @@ impl Lines<'_> {
 pub fn lines(session: Option<&Session>, layers: Option<&Layers>, states: &[State], zone: &TimeZone) -> Vec<LayerLine> {
     let mut lines = Lines { lines: Vec::new(), zone };
     if let Some(session) = session {
-        of_session(session, &mut lines);
+        of_session(session, layers, &mut lines);
     }
     if let Some(layers) = layers {
         of_thread(layers, &mut lines);
@@ -115,13 +115,19 @@ pub fn lines(session: Option<&Session>, layers: Option<&Layers>, states: &[State
     lines.lines
 }
 
-fn of_session(session: &Session, lines: &mut Lines<'_>) {
+fn of_session(session: &Session, layers: Option<&Layers>, lines: &mut Lines<'_>) {
     lines.heading(format!("session · {}", visible(&session.name)));
     lines.field("id", session.id.to_string());
     lines.field("status", status_words(session));
     lines.field("workspace", &session.workspace);
     if let Some(needs) = &session.needs {
         lines.field("attention", format!("{} since {}: {}", needs.state, lines.moment(needs.since), needs.why));
+    }
+    for (n, clue) in layers.into_iter().flat_map(|layers| &layers.evidence).enumerate() {
+        let mark = if clue.decides { "▸" } else { " " };
+        let ignored = clue.ignored.as_ref().map(|why| format!(" ({why})")).unwrap_or_default();
+        let text = format!("{mark} {} {} {}: {}{ignored}", clue.weight, clue.source, clue.state, clue.text);
+        lines.field(if n == 0 { "because" } else { "" }, text);
     }
     lines.maybe("task", session.task.as_deref());
     lines.maybe("mode", session.mode.as_deref());
@@ -155,6 +161,10 @@ fn of_thread(layers: &Layers, lines: &mut Lines<'_>) {
 
 fn of_runtime(runtime: &Runtime, lines: &mut Lines<'_>) {
     lines.field("program", shell_words(&runtime.launch.argv));
+    if let Some(known) = &runtime.agent {
+        let id = known.session_id.as_deref().map(|id| format!(", conversation {id}")).unwrap_or_default();
+        lines.field("agent", format!("{}{id}", known.agent));
+    }
     match &runtime.state {
         RuntimeState::Starting => lines.field("runtime", "starting"),
         RuntimeState::Running { pid } => {

@@ -53,13 +53,16 @@ pub struct List {
 impl List {
     /// Everything as the daemon has it now.
     pub fn load(&mut self, sessions: Vec<Session>) {
+        let thread = self.current().map(|session| session.thread);
         self.all = sessions;
         self.has_loaded = true;
+        self.follow_thread(thread);
         self.arrange();
     }
 
     /// Some as the daemon has them now; those that were asked for and did not come are gone.
     pub fn refresh(&mut self, asked: &[SessionId], rows: Vec<Session>) {
+        let thread = self.current().map(|session| session.thread);
         let came: HashSet<SessionId> = rows.iter().map(|session| session.id).collect();
         let gone: HashSet<SessionId> = asked.iter().copied().filter(|id| !came.contains(id)).collect();
         self.all.retain(|session| !gone.contains(&session.id));
@@ -76,7 +79,17 @@ impl List {
         if self.scope == Scope::Recent {
             self.keep_latest();
         }
+        self.follow_thread(thread);
         self.arrange();
+    }
+
+    /// A session that has been followed by the next of its name gives the cursor on to it.
+    fn follow_thread(&mut self, thread: Option<ThreadId>) {
+        if self.all.iter().all(|session| Some(session.id) != self.cursor)
+            && let Some(next) = self.all.iter().filter(|session| Some(session.thread) == thread).max_by_key(|session| session.id)
+        {
+            self.cursor = Some(next.id);
+        }
     }
 
     /// Of each thread only the latest session: the one before has had its time.
@@ -301,7 +314,10 @@ mod tests {
         assert_eq!(list.current().map(|s| s.name.as_str()), Some("b"));
         list.load(vec![session("0", Status::Active), a.clone(), b.clone(), c.clone()]);
         assert_eq!(list.current().map(|s| s.name.as_str()), Some("b"));
-        list.refresh(&[b.id], vec![]);
+        let next = Session { id: shared::id::SessionId::new(), ..b.clone() };
+        list.refresh(&[b.id, next.id], vec![b.clone(), next.clone()]);
+        assert_eq!(list.cursor, Some(next.id), "the next session of the same name has the cursor");
+        list.refresh(&[b.id, next.id], vec![]);
         assert_eq!(list.current().map(|s| s.name.as_str()), Some("c"), "what follows takes its place");
         list.load(vec![]);
         assert_eq!(list.current(), None);
