@@ -42,6 +42,7 @@ mod retention;
 mod screen;
 mod screen_restart;
 mod search;
+mod settings;
 mod shell;
 mod time_machine;
 mod webhook;

@@ -1,5 +1,6 @@
 //! The command line: its grammar and help. Each family of subcommands has a file; they print, nothing else.
 
+mod config;
 mod daemon;
 mod event;
 mod exec;
@@ -236,6 +237,12 @@ pub enum Command {
     /// The door for agents: tools over the Model Context Protocol, on standard input and output
     #[command(after_help = crate::mcp::HELP)]
     Mcp,
+    /// The settings: write a commented file, show what holds, look for mistakes
+    #[command(after_help = config::HELP)]
+    Config {
+        #[command(subcommand)]
+        command: config::ConfigCommand,
+    },
     /// The daemon: starts by itself when it is needed
     Daemon {
         #[command(subcommand)]
@@ -400,12 +407,13 @@ impl Cli {
 }
 
 /// Carries the command out; the exit code is the one of SPEC section 8.
-pub async fn run(cli: Cli) -> ExitCode {
+pub async fn run(cli: Cli, check_agents: config::CheckAgents) -> ExitCode {
     let outcome = async {
         let paths = cli.paths()?;
         match cli.command {
             None => crate::run::dashboard(&paths).await.map(|()| ExitCode::SUCCESS),
             Some(Command::Exec(command)) => exec::perform(&paths, command).await,
+            Some(Command::Config { command }) => config::perform(&paths, command, check_agents).await.map(|()| ExitCode::SUCCESS),
             Some(command) => perform(&paths, command).await.map(|()| ExitCode::SUCCESS),
         }
     };
@@ -443,6 +451,7 @@ async fn perform(paths: &Paths, command: Command) -> Result<(), Failure> {
         Command::Rm { name, json } => session::rm(paths, name, json).await,
         // has exit codes of its own
         Command::Exec(command) => exec::perform(paths, command).await.map(|_| ()),
+        Command::Config { .. } => Err(Failure::failed("settings are looked after elsewhere")),
         Command::Pause(command) => pause::perform(paths, command).await,
         Command::Life(command) => life::perform(paths, command).await,
         Command::Record(command) => record::perform(paths, command).await,

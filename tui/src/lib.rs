@@ -14,6 +14,7 @@ mod keymap;
 mod mcp;
 mod replay;
 mod run;
+mod settings;
 mod state;
 mod theme;
 mod tty;

@@ -25,7 +25,7 @@ fn main() -> ExitCode {
     };
     let code = match &cli.command {
         Some(Command::Daemon { command: DaemonCommand::Run { detached } }) => runtime.block_on(run_daemon(&cli, *detached)),
-        _ => runtime.block_on(cli::run(cli)),
+        _ => runtime.block_on(cli::run(cli, daemon::check_agents)),
     };
     // a thread waiting in a system call must not keep us
     runtime.shutdown_background();
