@@ -291,7 +291,8 @@ impl Dashboard {
     fn take_settings(&mut self, mut wrong: Vec<String>) -> Event {
         match settings::read(&self.paths) {
             Ok((look, complaints)) => {
-                wrong.extend(complaints);
+                // of single keys and colours: said once, the rest is used
+                self.events.extend(complaints.into_iter().map(Event::Complaint));
                 Event::Settings { look: Some(Box::new(look)), wrong }
             }
             // the daemon has said why
