@@ -46,6 +46,7 @@ mod screen;
 mod screen_restart;
 mod search;
 mod service;
+mod settings;
 mod shell;
 mod time_machine;
 mod upgrade;

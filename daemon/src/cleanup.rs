@@ -26,7 +26,7 @@ const DONE: &str = "cleanup";
 
 /// Takes away a step's worth of what is old, or says what would go.
 pub async fn clean(context: &Context, asked: Cleanup) -> Result<Cleaned, Failure> {
-    let days = asked.older_than_days.unwrap_or_else(|| default_days(&context.config));
+    let days = asked.older_than_days.unwrap_or_else(|| default_days(&context.config()));
     if !days.is_finite() || !(0.0..=36_500.0).contains(&days) {
         return Err(Failure::usage(format!("{days} is no number of days: write --older-than 30")));
     }
@@ -112,7 +112,7 @@ pub async fn run(context: Context) {
             Err(error) => return context.log.warn(&format!("the daily cleanup: {error}")),
         };
         tokio::time::sleep_until(context.clock.instant(last + DAY_MICROS)).await;
-        if context.config.cleanup.older_than_days > 0 {
+        if context.config().cleanup.older_than_days > 0 {
             clean_all(&context).await;
         }
         look_for_damage(&context).await;

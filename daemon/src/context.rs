@@ -16,6 +16,7 @@ use crate::notify::Notify;
 use crate::queue::Queue;
 use crate::registry::Registry;
 use crate::search::Turns;
+use crate::settings::Settings;
 use crate::store::StoreHandle;
 use crate::upkeep::Upkeep;
 use crate::webhook::Post;
@@ -24,10 +25,9 @@ pub type Context = Arc<World>;
 
 pub struct World {
     pub paths: Paths,
-    pub config: Config,
+    pub settings: Settings,
     pub store: StoreHandle,
     pub registry: Registry,
-    pub agents: Agents,
     pub notify: Notify,
     pub execs: Execs,
     pub queue: Queue,
@@ -50,6 +50,15 @@ pub struct World {
 }
 
 impl World {
+    /// The settings as they are now; whoever keeps them over an await keeps the old ones.
+    pub fn config(&self) -> Arc<Config> {
+        self.settings.config()
+    }
+
+    pub fn agents(&self) -> Arc<Agents> {
+        self.settings.agents()
+    }
+
     /// What a user should know: in the log, and in `daemon status` from now on.
     pub fn warn(&self, text: String) {
         self.log.warn(&text);

@@ -55,7 +55,7 @@ pub async fn begin(context: &Context, call: ExecCall, author: Author) -> Result<
         stdin: call.stdin,
         timeout_ms: call.timeout_ms,
         author,
-        max_open: context.config.runtime.max_queue,
+        max_open: context.config().runtime.max_queue,
         open: Box::new(move |runtime| calls.registry.runtime(runtime).map_or(0, |handle| handle.facts.calls())),
         new: Box::new(move || New { mode: Some(RUNTIME_MODE.to_owned()), for_calls: true, ..launch::plain(&world, author) }),
         check_folder: crate::request::check_folder,

@@ -20,6 +20,7 @@ const RETRY_MICROS: i64 = 5_000_000;
 
 pub async fn run(context: Context) {
     let mut news = context.store.announcements();
+    let mut settings = context.settings.changes();
     loop {
         let next = match look(&context).await {
             Ok(next) => next,
@@ -38,6 +39,7 @@ pub async fn run(context: Context) {
         loop {
             tokio::select! {
                 () = &mut due => break,
+                _ = settings.changed() => break,
                 event = news.recv() => match event {
                     Ok(event) if event.kind == "exec_finished" && looks_soon(&context, next) => {}
                     Ok(event) if NEARER.contains(&event.kind.as_str()) => break,
@@ -52,7 +54,7 @@ pub async fn run(context: Context) {
 
 /// Whether the next look comes no later than a runtime that has just been called can be idle for too long: calls are many.
 fn looks_soon(context: &Context, next: Option<Steady>) -> bool {
-    match context.config.policy.of(Kind::Runtime).idle_timeout.span() {
+    match context.config().policy.of(Kind::Runtime).idle_timeout.span() {
         Some(span) => next.is_some_and(|at| at <= context.clock.now() + span.micros()),
         None => true,
     }
@@ -102,7 +104,7 @@ async fn look(context: &Context) -> store::Result<Option<Steady>> {
         }
     }
     for handle in context.registry.all().into_iter().filter(|handle| handle.language.is_some()) {
-        let Some(span) = context.config.policy.of(Kind::Runtime).idle_timeout.span() else { break };
+        let Some(span) = context.config().policy.of(Kind::Runtime).idle_timeout.span() else { break };
         // while a call runs, or somebody is there, nothing is idle; what they do then is an event
         if handle.facts.calls() > 0 || handle.facts.is_controlled() || handle.facts.frozen().is_some() {
             continue;

@@ -1,7 +1,7 @@
 //! Sessions that are hibernated by themselves: idle for too long, too many of them, or the machine is short of memory. It sleeps until
 //! one of these may have come true. Never one that somebody looks at, that works, or that waits for an answer.
 
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 
 use rustix::event::{PollFd, PollFlags, poll};
@@ -9,8 +9,8 @@ use shared::attention::Attention;
 use shared::config::PauseConfig;
 use shared::id::SessionId;
 use shared::session::{Session, Status};
-use tokio::sync::Notify;
 use tokio::sync::broadcast::error::RecvError;
+use tokio::sync::{Notify, watch};
 
 use crate::clock::Steady;
 use crate::context::{Context, Stop};
@@ -52,28 +52,47 @@ impl Because {
 }
 
 pub async fn run(context: Context) {
-    let config = &context.config.pause;
-    if config.hibernate_after.span().is_none() && config.max_live == 0 && config.memory_pressure == 0 {
-        return;
+    let mut settings = context.settings.changes();
+    loop {
+        settings.borrow_and_update();
+        let config = context.config().pause.clone();
+        if config.hibernate_after.span().is_none() && config.max_live == 0 && config.memory_pressure == 0 {
+            if settings.changed().await.is_err() {
+                return;
+            }
+            continue;
+        }
+        keep_to(&context, &config, &mut settings).await;
+        if *context.stop.borrow() != Stop::No {
+            return;
+        }
     }
+}
+
+/// Until there are other rules.
+async fn keep_to(context: &Context, config: &PauseConfig, settings: &mut watch::Receiver<u64>) {
     let pressure = Arc::new(Notify::new());
-    if config.memory_pressure > 0
-        && let Err(error) = watch_pressure(config, Arc::clone(&pressure))
-    {
-        context.warn(format!("config.toml, [pause] memory_pressure: {} cannot be watched: {error}", config.pressure_file));
+    let mut watched = None;
+    if config.memory_pressure > 0 {
+        match watch_pressure(config, Arc::clone(&pressure)) {
+            Ok(until) => watched = Some(until),
+            Err(error) => {
+                context.warn(format!("config.toml, [pause] memory_pressure: {} cannot be watched: {error}", config.pressure_file));
+            }
+        }
     }
     let mut news = context.store.announcements();
     let mut is_short = false;
     loop {
         // a program is announced before it runs: whoever comes or goes is looked at then, too
         let changed = context.registry.changed();
-        let (chosen, next) = choose(&candidates(&context).await, config, context.clock.now(), is_short);
+        let (chosen, next) = choose(&candidates(context).await, config, context.clock.now(), is_short);
         is_short = false;
         for (session, because) in chosen {
             if *context.stop.borrow() != Stop::No {
                 return;
             }
-            match request::hibernate_by_itself(&context, session, because.words(config)).await {
+            match request::hibernate_by_itself(context, session, because.words(config)).await {
                 Ok(()) => context.log.note(&format!("session {session} is {}", because.words(config))),
                 Err(failure) => context.log.warn(&format!("session {session}: {}", failure.message)),
             }
@@ -89,6 +108,12 @@ pub async fn run(context: Context) {
             tokio::select! {
                 () = &mut due => break,
                 () = &mut changed => break,
+                _ = settings.changed() => {
+                    if context.config().pause != *config {
+                        drop(watched);
+                        return;
+                    }
+                }
                 () = pressure.notified() => {
                     is_short = true;
                     break;
@@ -164,25 +189,28 @@ fn choose(candidates: &[Candidate], config: &PauseConfig, now: Steady, is_short:
     (chosen, next)
 }
 
-/// Asks the kernel to tell when processes have waited for memory for too long, and waits for that in a thread of its own.
-fn watch_pressure(config: &PauseConfig, pressure: Arc<Notify>) -> std::io::Result<()> {
+/// Asks the kernel to tell when processes have waited for memory for too long, and waits for that in a thread of its own, which ends
+/// when what it gives is dropped.
+fn watch_pressure(config: &PauseConfig, pressure: Arc<Notify>) -> std::io::Result<OwnedFd> {
     use std::io::Write;
     let mut file = std::fs::File::options().read(true).write(true).open(&config.pressure_file)?;
     let stall = WINDOW_MICROS * u64::from(config.memory_pressure.min(99)) / 100;
     // in one piece: the kernel takes each for a whole wish
     file.write_all(format!("some {stall} {WINDOW_MICROS}\0").as_bytes())?;
+    let (dropped, until) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)?;
     std::thread::Builder::new().name("pressure".into()).spawn(move || {
         loop {
-            let mut fds = [PollFd::from_borrowed_fd(file.as_fd(), PollFlags::PRI)];
+            let mut fds =
+                [PollFd::from_borrowed_fd(file.as_fd(), PollFlags::PRI), PollFd::from_borrowed_fd(dropped.as_fd(), PollFlags::IN)];
             match poll(&mut fds, None) {
-                Ok(_) if fds[0].revents().contains(PollFlags::ERR) => return,
+                Ok(_) if !fds[1].revents().is_empty() || fds[0].revents().contains(PollFlags::ERR) => return,
                 Ok(_) if fds[0].revents().contains(PollFlags::PRI) => pressure.notify_one(),
                 Ok(_) | Err(rustix::io::Errno::INTR) => {}
                 Err(_) => return,
             }
         }
     })?;
-    Ok(())
+    Ok(until)
 }
 
 #[cfg(test)]

@@ -102,9 +102,9 @@ pub fn plain(context: &Context, author: Author) -> New {
         metadata: Map::new(),
         idle_timeout: None,
         max_duration: None,
-        defaults: context.config.policy.clone(),
+        defaults: context.config().policy.clone(),
         group: None,
-        limits: context.config.groups.clone(),
+        limits: context.config().groups.clone(),
         lease: context.local_lease,
         author,
         session: SessionId::new(),
@@ -133,7 +133,7 @@ pub async fn start(context: &Context, ready: Ready) -> store::Result<Result<(), 
         let mut env = program_environment(context, &environment, &launch, interpreter.as_ref(), (session, &name, runtime));
         let mut argv = launch.argv.clone();
         if interpreter.is_none()
-            && context.config.shell.integration
+            && context.config().shell.integration
             && let Err(error) = shell::integrate(&mut argv, &mut env, &context.paths.drivers(), shell::StateFiles::of(context, runtime))
         {
             // it runs all the same, and says nothing of its commands
@@ -146,15 +146,15 @@ pub async fn start(context: &Context, ready: Ready) -> store::Result<Result<(), 
             cwd: launch.cwd.clone(),
             size: launch.size,
             recording: recording.to_string_lossy().into_owned(),
-            max_bytes: context.config.recording.max_mib << 20,
+            max_bytes: context.config().recording.max_mib << 20,
             open_files: context.open_files,
             umask: launch.umask,
             is_driver: interpreter.is_some(),
-            max_processes: interpreter.as_ref().map(|_| context.config.runtime.max_processes),
+            max_processes: interpreter.as_ref().map(|_| context.config().runtime.max_processes),
             keeps: launch.keeps,
-            redact: context.config.recording.redact.at_write.then(|| context.config.recording.redact.rules.clone()),
+            redact: context.config().recording.redact.at_write.then(|| context.config().recording.redact.rules.clone()),
             preface,
-            no_groups: context.config.pause.freeze == FreezeBy::Signals,
+            no_groups: context.config().pause.freeze == FreezeBy::Signals,
         };
         let greeting = link.start(start).await?;
         Ok::<_, LinkError>((link, greeting))

@@ -33,12 +33,18 @@ mod restore;
 mod runtime;
 mod search;
 mod server;
+mod settings;
 mod shell;
 mod store;
 mod tty;
 mod upkeep;
 mod wake;
 mod webhook;
+
+/// What is wrong with the agents' manifests in a folder, a sentence each.
+pub fn check_agents(folder: &std::path::Path) -> Vec<String> {
+    agent::Agents::read(&files::read_folder(folder, "toml")).1
+}
 
 pub use holder::run as run_holder;
 pub use server::{StartError, run as run_daemon};

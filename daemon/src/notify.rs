@@ -64,7 +64,7 @@ impl Notify {
     }
 
     pub fn tell(&self, context: &Context, notice: Notice) {
-        if let (Some(argv), Ok(place)) = (argv(&context.config.notify, &notice), Arc::clone(&self.commands).try_acquire_owned()) {
+        if let (Some(argv), Ok(place)) = (argv(&context.config().notify, &notice), Arc::clone(&self.commands).try_acquire_owned()) {
             let (context, notice) = (context.clone(), notice.clone());
             tokio::spawn(async move {
                 if let Err(why) = run(&argv, &notice).await {
@@ -73,7 +73,7 @@ impl Notify {
                 drop(place);
             });
         }
-        if context.config.notify.terminals {
+        if context.config().notify.terminals {
             // nobody attached anywhere is fine
             let _ = self.notices.send(notice);
         }

@@ -40,11 +40,13 @@ const FREEING: &[&str] = &["complete", "error", "timeout", "lost", "queued", "ex
 
 pub async fn run(context: Context) {
     let mut news = context.store.announcements();
+    let mut settings = context.settings.changes();
     loop {
         promote_all(&context).await;
         loop {
             tokio::select! {
                 () = context.queue.changed.notified() => break,
+                _ = settings.changed() => break,
                 event = news.recv() => match event {
                     Ok(event) if FREEING.contains(&event.kind.as_str()) => {
                         if event.kind == "error" {
@@ -66,7 +68,7 @@ async fn promote_all(context: &Context) {
     // what cannot be started now holds up nobody behind it
     let mut aside = Vec::new();
     while *context.stop.borrow() == Stop::No {
-        match context.store.promote(context.config.groups.clone(), context.local_lease, aside.clone()).await {
+        match context.store.promote(context.config().groups.clone(), context.local_lease, aside.clone()).await {
             Ok(Some(promotion)) => match promotion.outcome {
                 Ok(Some(promoted)) => {
                     let context = context.clone();

@@ -190,7 +190,7 @@ async fn settle_lost(context: &Context, live: LiveRuntime) -> store::Result<()> 
         end_orphans(context, &live);
     }
     let at = EndingAt { now: jiff::Timestamp::now(), last_activity };
-    let after = restore::after(&end, context.config.restore);
+    let after = restore::after(&end, context.config().restore);
     context.store.runtime_was_lost(live.runtime, end.clone(), at, tail.end, after).await?;
     if live.interpreter.is_some() {
         exec::settle_ended(context, live.runtime, &end, tail.end).await?;

@@ -245,7 +245,7 @@ pub async fn perform(context: &Context, caller: &Arc<Caller>, id: u64, request: 
         Request::Attach(attach) => terminal::attach(context, caller, id, attach).await.map(|()| None),
         Request::Hook(said) => answer!(hook::hook(context, said).await),
         Request::Explain { name } => answer!(hook::explain(context, name).await),
-        Request::Agents => answer!(Ok(context.agents.known())),
+        Request::Agents => answer!(Ok(context.agents().known())),
         Request::Commands { name, limit } => answer!(exec::commands(context, name, limit).await),
         Request::Detach { name } => answer!(terminal::detach(context, name).await),
         Request::Resize { size } => answer!(terminal::resize(caller, size).await),
@@ -256,6 +256,7 @@ pub async fn perform(context: &Context, caller: &Arc<Caller>, id: u64, request: 
         Request::Recent { name, before, most } => answer!(event::recent(context, name, before, most).await),
         Request::Watch => answer!(event::watch(context, caller).await),
         Request::Status => answer!(daemon::status(context)),
+        Request::Settings => answer!(daemon::settings(context)),
         Request::Stop { end_sessions, restart } => daemon::stop(context, caller, id, end_sessions, restart).await.map(|()| None),
     }
 }

@@ -53,7 +53,7 @@ pub async fn run(context: Context) {
 
 /// Restores these, a few at a time, in their order.
 pub async fn all(context: &Context, lost: Vec<SessionId>, environment: Option<Vec<(String, String)>>, author: Author) -> Vec<Restored> {
-    let places = Arc::new(Semaphore::new(context.config.pause.restore_at_once.max(1) as usize));
+    let places = Arc::new(Semaphore::new(context.config().pause.restore_at_once.max(1) as usize));
     let mut stages = JoinSet::new();
     for (number, id) in lost.into_iter().enumerate() {
         let Ok(place) = Arc::clone(&places).acquire_owned().await else { break };

@@ -19,12 +19,12 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
-use crate::agent::Agents;
 use crate::context::{Context, Stop, World};
 use crate::log::Log;
 use crate::peer::Peer;
 use crate::queue::Queue;
 use crate::registry::Registry;
+use crate::settings::{self, Settings};
 use crate::store::{self, StoreHandle};
 use crate::upkeep::{self, Upkeep};
 use crate::webhook::{self, Post};
@@ -46,8 +46,8 @@ pub enum StartError {
     Io(#[from] io::Error),
 }
 
-/// Runs the daemon until it is told to stop. `ready` is called once clients can connect.
-pub async fn run(paths: Paths, config: Config, warnings: Vec<String>, ready: impl FnOnce()) -> Result<(), StartError> {
+/// Runs the daemon until it is told to stop; `wrong` is what is wrong with `config.toml`. `ready` is called once clients can connect.
+pub async fn run(paths: Paths, config: Config, wrong: Vec<String>, ready: impl FnOnce()) -> Result<(), StartError> {
     // whoever started us may be in a session: what happens to that is not for us
     crate::holder::leave_sessions();
     files::private_dir(&paths.state)?;
@@ -59,7 +59,7 @@ pub async fn run(paths: Paths, config: Config, warnings: Vec<String>, ready: imp
     }
     let open_files = raise_file_limit();
     let log = Log::open(&paths.log());
-    let context = open_world(paths, config, log, warnings, open_files).await?;
+    let context = open_world(paths, config, log, wrong, open_files).await?;
     recover::recover(&context).await?;
     webhook::start(&context);
     request::drain_hooks(&context).await;
@@ -80,6 +80,7 @@ pub async fn run(paths: Paths, config: Config, warnings: Vec<String>, ready: imp
         tokio::spawn(cleanup::run(context.clone())),
         tokio::spawn(upkeep::run(context.clone())),
         tokio::spawn(count_activity(context.clone())),
+        tokio::spawn(settings::run(context.clone())),
         tokio::spawn(command::catch_up_ended(context.clone())),
     ] {
         // they end with the daemon
@@ -128,21 +129,12 @@ fn raise_file_limit() -> Option<u64> {
     limit.current
 }
 
-async fn open_world(
-    paths: Paths,
-    config: Config,
-    log: Log,
-    mut warnings: Vec<String>,
-    open_files: Option<u64>,
-) -> Result<Context, StartError> {
-    for warning in &warnings {
-        log.warn(warning);
+async fn open_world(paths: Paths, config: Config, log: Log, wrong: Vec<String>, open_files: Option<u64>) -> Result<Context, StartError> {
+    let settings = Settings::new(&paths, config, wrong);
+    for sentence in settings.wrong() {
+        log.warn(&sentence);
     }
-    let (agents, wrong) = Agents::read(&files::read_folder(&paths.agents(), "toml"));
-    for text in wrong {
-        log.warn(&text);
-        warnings.push(text);
-    }
+    let mut warnings = Vec::new();
     let opened = store::open(&paths.database())?;
     if let Some(aside) = opened.set_aside {
         let text = format!(
@@ -156,12 +148,11 @@ async fn open_world(
     let store = StoreHandle::start(opened.connection, clock)?;
     let (local_lease, boot_since) = store.local_lease(boot_id()).await?;
     Ok(Arc::new(World {
-        post: Post::new(&config.webhooks),
+        post: Post::default(),
         paths,
-        config,
+        settings,
         store,
         registry: Registry::default(),
-        agents,
         notify: crate::notify::Notify::default(),
         execs: crate::exec::Execs::default(),
         queue: Queue::default(),

@@ -47,7 +47,7 @@ pub struct StateFiles {
 
 impl StateFiles {
     pub fn of(context: &Context, runtime: RuntimeId) -> Option<Self> {
-        let is_wanted = context.config.shell.environment;
+        let is_wanted = context.config().shell.environment;
         is_wanted.then(|| Self { first: context.paths.shell_start(runtime), now: context.paths.shell_state(runtime) })
     }
 }

@@ -72,6 +72,7 @@ pub async fn run(context: Context) {
         }
         context.upkeep.due.lock().unwrap_or_else(PoisonError::into_inner).insert(runtime);
     }
+    let mut settings = context.settings.changes();
     let mut limits_due = Some(tokio::time::Instant::now());
     loop {
         while let Some(runtime) = context.upkeep.next() {
@@ -87,10 +88,11 @@ pub async fn run(context: Context) {
         };
         tokio::select! {
             () = context.upkeep.changed.notified() => {}
+            _ = settings.changed() => limits_due = Some(tokio::time::Instant::now()),
             () = look => {
                 keep_to_limits(&context).await;
                 // what is quiet grows old too
-                let by_age = context.config.recording.max_age_days > 0;
+                let by_age = context.config().recording.max_age_days > 0;
                 limits_due = by_age.then(|| tokio::time::Instant::now() + Duration::from_hours(24));
             }
         }
@@ -113,7 +115,7 @@ async fn tend(context: &Context, runtime: RuntimeId) {
     };
     for (n, start) in starts.iter().enumerate() {
         let part = Part { dir: dir.clone(), size: launch.size, start: *start, next: starts.get(n + 1).copied(), is_live };
-        let packs = context.config.recording.compress;
+        let packs = context.config().recording.compress;
         // segment by segment: whoever wants one to be gone does not wait for all of them
         let _quiet = context.upkeep.quiet().await;
         match low(move || part.tend(packs)).await {
@@ -169,7 +171,8 @@ fn index_open(dir: &Path, size: Size) {
 
 /// Takes away the oldest output while there is more than there should be, or older than it should be.
 async fn keep_to_limits(context: &Context) {
-    let settings = &context.config.recording;
+    let config = context.config();
+    let settings = &config.recording;
     let limits = recording::Limits {
         total: (settings.max_total_mib > 0).then_some(settings.max_total_mib << 20),
         each: settings.max_mib << 20,

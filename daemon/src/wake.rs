@@ -120,13 +120,13 @@ pub async fn again(context: &Context, asleep: Asleep, was: Was) -> Result<Again,
             return Err(Failure::new(Code::Status, text));
         }
     }
-    if let Some(resume) = context.agents.resume(&launch.argv, Known::of(conversation.as_ref())) {
+    if let Some(resume) = context.agents().resume(&launch.argv, Known::of(conversation.as_ref())) {
         launch.argv = resume.argv;
         let withheld =
             if resume.withheld.is_empty() { String::new() } else { format!("; without {}", text::shell_words(&resume.withheld)) };
         says = Some(format!("{}{withheld}", resume.says));
     } else if let Some(conversation) = conversation.filter(|known| known.prompted && !known.ended)
-        && let Some(resume) = context.agents.resume_by_name(&conversation)
+        && let Some(resume) = context.agents().resume_by_name(&conversation)
     {
         // it was typed into a shell: the person who types may want it back
         says = Some(format!("in it was {}: {}", conversation.agent, text::shell_words(&resume)));

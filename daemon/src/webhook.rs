@@ -11,7 +11,6 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use shared::config::WebhookConfig;
 use shared::id::WebhookId;
 use tokio::sync::{Semaphore, oneshot};
 use tokio::task::JoinSet;
@@ -32,22 +31,22 @@ const STORE_PAUSE: Duration = Duration::from_secs(10);
 /// The callable side of sending; cheap to clone.
 #[derive(Clone)]
 pub struct Post {
-    timeout: Duration,
     senders: Arc<Semaphore>,
 }
 
-impl Post {
-    pub fn new(config: &WebhookConfig) -> Self {
-        Self { timeout: config.timeout.duration(), senders: Arc::new(Semaphore::new(MAX_SENDERS)) }
+impl Default for Post {
+    fn default() -> Self {
+        Self { senders: Arc::new(Semaphore::new(MAX_SENDERS)) }
     }
+}
 
+impl Post {
     /// One attempt, in a thread of its own that ends with it.
-    pub async fn send(&self, message: Message) -> Outcome {
+    pub async fn send(&self, message: Message, timeout: Duration) -> Outcome {
         let Ok(permit) = Arc::clone(&self.senders).acquire_owned().await else {
             return Outcome::failed("nothing is sent any more");
         };
         let (answer, answered) = oneshot::channel();
-        let timeout = self.timeout;
         let thread = std::thread::Builder::new().name("webhook".into()).stack_size(SENDER_STACK).spawn(move || {
             let outcome = send::send(&message, timeout);
             drop(permit);
@@ -120,8 +119,8 @@ async fn attempt(context: Context, head: Head) {
     let (webhook, number) = (head.webhook, head.number);
     let attempts = head.attempts + 1;
     let queued_at = head.queued_at;
-    let outcome = context.post.send(head.message).await;
-    let config = &context.config.webhooks;
+    let outcome = context.post.send(head.message, context.config().webhooks.timeout.duration()).await;
+    let config = &context.config().webhooks;
     let now = context.clock.now();
     let settled = match outcome {
         Outcome::Delivered { answer } => Settled::Delivered { answer },

@@ -191,6 +191,13 @@ pub struct DaemonStatus {
     pub warnings: Vec<String>,
 }
 
+/// The settings a daemon holds to, and what is wrong with their files.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct SettingsNow {
+    pub config: crate::config::Config,
+    pub wrong: Vec<String>,
+}
+
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Stopped {
     /// Sessions that go on without the daemon.

@@ -1,15 +1,24 @@
-//! `config.toml`: its types, defaults, and errors with line and reason. Reads no file.
+//! `config.toml`: its types and defaults. Reads no file.
+
+mod check;
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+pub use check::{ConfigError, Wrong, did_you_mean, located, place};
+
+/// Every setting with what it means, as a file that changes nothing: what is set is commented out.
+pub const COMMENTED_DEFAULT: &str = include_str!("config/default.toml");
+
 use crate::exec::Language;
 use crate::policy::{Kind, Limit, Policy, Span};
 
-#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
+    /// What happens to sessions whose programs were lost with the machine.
+    pub restore: Restore,
     pub keys: Keys,
     pub recording: RecordingConfig,
     pub policy: PolicyConfig,
@@ -21,14 +30,12 @@ pub struct Config {
     pub theme: ThemeConfig,
     pub shell: ShellConfig,
     pub pause: PauseConfig,
-    /// What happens to sessions whose programs were lost with the machine.
-    pub restore: Restore,
     pub attention: AttentionConfig,
     pub notify: NotifyConfig,
 }
 
 /// Freezing, hibernating, and starting again.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct PauseConfig {
     /// How everything of a session is stopped.
@@ -58,7 +65,7 @@ impl Default for PauseConfig {
     }
 }
 
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FreezeBy {
     /// A control group where the system lets us have one, else signals.
@@ -67,7 +74,7 @@ pub enum FreezeBy {
     Signals,
 }
 
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Restore {
     /// When somebody says so.
@@ -78,7 +85,7 @@ pub enum Restore {
 }
 
 /// Whether sessions need a person.
-#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct AttentionConfig {
     /// Whether agents' screens are read too, by the rules of their manifests: a guess, where nothing better is said.
@@ -86,7 +93,7 @@ pub struct AttentionConfig {
 }
 
 /// How people are told that a session waits for them.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct NotifyConfig {
     /// A program and its arguments, started without a shell; `{title}`, `{body}`, `{name}` and `{state}` are filled in.
@@ -109,14 +116,12 @@ impl NotifyConfig {
     fn check(&self) -> Result<(), String> {
         let Some(program) = self.command.first() else { return Ok(()) };
         if program.trim().is_empty() || program.contains('{') {
-            return Err("notify.command must begin with a program".into());
+            return Err("must begin with a program".into());
         }
         for word in &self.command {
             let unknown = word.match_indices('{').find(|(at, _)| !Self::MARKS.iter().any(|mark| word[*at..].starts_with(mark)));
             if unknown.is_some() {
-                return Err(format!(
-                    "notify.command: {word:?} may have {{title}}, {{body}}, {{name}} and {{state}} in it, no other braces"
-                ));
+                return Err(format!("{word:?} may have {{title}}, {{body}}, {{name}} and {{state}} in it, no other braces"));
             }
         }
         Ok(())
@@ -124,7 +129,7 @@ impl NotifyConfig {
 }
 
 /// Shells that are typed into.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct ShellConfig {
     /// Whether bash, zsh and fish tell of their commands, by scripts of ours.
@@ -142,7 +147,7 @@ impl Default for ShellConfig {
 }
 
 /// The dashboard's colours.
-#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ThemeConfig {
     /// `dark`, `light`, `contrast`, `16` or `none`; without it, what the terminal can show.
@@ -153,38 +158,67 @@ pub struct ThemeConfig {
 }
 
 /// Defaults by kind of session; `--idle-timeout` and `--max-duration` say otherwise for one.
-#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
-#[serde(default, deny_unknown_fields)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(from = "PolicyWishes")]
 pub struct PolicyConfig {
-    pub terminal: PolicyWish,
-    pub task: PolicyWish,
-    pub runtime: PolicyWish,
+    pub terminal: Policy,
+    pub task: Policy,
+    pub runtime: Policy,
+}
+
+impl Default for PolicyConfig {
+    fn default() -> Self {
+        Self {
+            terminal: Policy::default(),
+            task: Policy { idle_timeout: Limit::secs(3600), max_duration: Limit::secs(24 * 3600) },
+            runtime: Policy { idle_timeout: Limit::secs(30 * 60), max_duration: Limit::None },
+        }
+    }
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+struct PolicyWishes {
+    terminal: PolicyWish,
+    task: PolicyWish,
+    runtime: PolicyWish,
 }
 
 /// What is not said stays as it is.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Deserialize)]
+#[derive(Clone, Copy, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct PolicyWish {
-    pub idle_timeout: Option<Limit>,
-    pub max_duration: Option<Limit>,
+struct PolicyWish {
+    idle_timeout: Option<Limit>,
+    max_duration: Option<Limit>,
+}
+
+impl From<PolicyWishes> for PolicyConfig {
+    fn from(wishes: PolicyWishes) -> Self {
+        let with = |wish: PolicyWish, usual: Policy| Policy {
+            idle_timeout: wish.idle_timeout.unwrap_or(usual.idle_timeout),
+            max_duration: wish.max_duration.unwrap_or(usual.max_duration),
+        };
+        let usual = Self::default();
+        Self {
+            terminal: with(wishes.terminal, usual.terminal),
+            task: with(wishes.task, usual.task),
+            runtime: with(wishes.runtime, usual.runtime),
+        }
+    }
 }
 
 impl PolicyConfig {
     pub fn of(&self, kind: Kind) -> Policy {
-        let (wish, default) = match kind {
-            Kind::Terminal => (self.terminal, Policy::default()),
-            Kind::Task => (self.task, Policy { idle_timeout: Limit::secs(3600), max_duration: Limit::secs(24 * 3600) }),
-            Kind::Runtime => (self.runtime, Policy { idle_timeout: Limit::secs(30 * 60), max_duration: Limit::None }),
-        };
-        Policy {
-            idle_timeout: wish.idle_timeout.unwrap_or(default.idle_timeout),
-            max_duration: wish.max_duration.unwrap_or(default.max_duration),
+        match kind {
+            Kind::Terminal => self.terminal,
+            Kind::Task => self.task,
+            Kind::Runtime => self.runtime,
         }
     }
 }
 
 /// Interpreters and the calls to them.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct RuntimeConfig {
     /// Full paths of interpreters, instead of the first on PATH.
@@ -216,7 +250,7 @@ impl RuntimeConfig {
     }
 }
 
-#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct CleanupConfig {
     /// Sessions that ended longer ago go, once a day; 0: never by itself.
@@ -229,7 +263,7 @@ impl Default for CleanupConfig {
     }
 }
 
-#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct WebhookConfig {
     /// For one attempt, from the name lookup to the end of the answer.
@@ -252,7 +286,7 @@ impl Default for WebhookConfig {
     }
 }
 
-#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Keys {
     /// The key that starts a command of ours while attached, like tmux's.
@@ -278,7 +312,7 @@ fn one_or_more<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<BTre
     Ok(all.collect())
 }
 
-#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct RecordingConfig {
     /// Oldest output of a runtime goes when its recording takes more than this on disk.
@@ -301,7 +335,7 @@ impl Default for RecordingConfig {
 }
 
 /// Secrets in what is recorded.
-#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct RedactConfig {
     /// Rules of the user's own, beside the known ones: regular expressions; a group in one is the secret.
@@ -360,48 +394,6 @@ impl TryFrom<String> for Prefix {
     }
 }
 
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("config.toml, line {line}: {reason}")]
-pub struct ConfigError {
-    pub line: usize,
-    pub reason: String,
-}
-
-impl Config {
-    /// The defaults, for a file that cannot be understood; but what was to be covered is covered, as far as that is known.
-    pub fn without_settings(text: &str) -> Self {
-        let mut config = Self::default();
-        let is_on =
-            |line: &str| line.split_once('=').is_some_and(|(key, value)| key.trim().ends_with("at_write") && value.contains("true"));
-        config.recording.redact.at_write = text.lines().any(|line| !line.trim_start().starts_with('#') && is_on(line));
-        config
-    }
-
-    pub fn parse(text: &str) -> Result<Self, ConfigError> {
-        let config: Self = toml::from_str(text).map_err(|error| {
-            let start = error.span().map_or(0, |span| span.start.min(text.len()));
-            let line = text[..start].matches('\n').count() + 1;
-            ConfigError { line, reason: error.message().to_owned() }
-        })?;
-        if config.recording.max_mib < MIN_RECORDING_MIB {
-            let line = text.lines().position(|line| line.trim_start().starts_with("max_mib")).map_or(1, |n| n + 1);
-            return Err(ConfigError { line, reason: format!("recording.max_mib must be at least {MIN_RECORDING_MIB}") });
-        }
-        if let Err(reason) = crate::redact::check(&config.recording.redact.rules) {
-            let line = text.lines().position(|line| line.trim_start().starts_with("rules")).map_or(1, |n| n + 1);
-            return Err(ConfigError { line, reason: format!("recording.redact.rules: {reason}") });
-        }
-        if let Err(reason) = config.notify.check() {
-            let line = text.lines().position(|line| line.trim_start().starts_with("command")).map_or(1, |n| n + 1);
-            return Err(ConfigError { line, reason });
-        }
-        Ok(config)
-    }
-}
-
-/// Two segments: below that, cutting the oldest would cut what is on the screen.
-const MIN_RECORDING_MIB: u64 = 32;
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -423,7 +415,6 @@ mod tests {
         let plain = Config::default().policy;
         assert_eq!(plain.of(Kind::Terminal), Policy::default());
         assert_eq!(plain.of(Kind::Task), Policy { idle_timeout: Limit::secs(3600), max_duration: day });
-        assert_eq!(plain.of(Kind::Runtime), Policy { idle_timeout: Limit::secs(1800), max_duration: Limit::None });
         assert_eq!(Config::parse("[policy.task]\nidle = \"2m\"\n").expect_err("unknown").line, 2);
         assert_eq!(Config::parse("[groups]\nbuilds = 2\n").expect("fine").groups.get("builds"), Some(&2));
     }
@@ -437,19 +428,63 @@ mod tests {
     }
 
     #[test]
-    fn errors_name_the_line() {
-        let error = Config::parse("[keys]\n\nprefix = \"b\"\n").expect_err("not a prefix");
-        assert_eq!(error.line, 3);
-        assert!(error.reason.contains("ctrl-b"), "{error}");
-        let error = Config::parse("[recording]\nmax_mb = 3\n").expect_err("unknown key");
-        assert_eq!(error.line, 2);
-        let error = Config::parse("[recording]\nmax_mib = 1\n").expect_err("too small");
-        assert_eq!(error.line, 2);
+    fn a_command_that_notifies_is_a_program_and_its_arguments() {
         assert!(Config::parse("[keys]\nprefix = \"ctrl-c\"\n").is_err());
         for command in ["[\"\"]", "[\"{title}\"]", "[\"say\", \"{what}\"]", "\"say\""] {
             let error = Config::parse(&format!("[notify]\ncommand = {command}\n")).expect_err(command);
             assert_eq!(error.line, 2, "{error}");
         }
         assert!(Config::parse("[notify]\ncommand = [\"say\", \"{title}: {body}\"]\n").is_ok());
+    }
+
+    /// Lines of the commented default that set something, as they would be without their mark.
+    fn uncommented() -> String {
+        let line = |line: &str| match line.strip_prefix('#') {
+            Some(rest) if !rest.is_empty() && !rest.starts_with(' ') => rest.to_owned(),
+            _ => line.to_owned(),
+        };
+        COMMENTED_DEFAULT.lines().map(line).collect::<Vec<_>>().join("\n")
+    }
+
+    #[test]
+    fn the_commented_default_changes_nothing_with_or_without_its_marks() {
+        assert_eq!(Config::parse(COMMENTED_DEFAULT), Ok(Config::default()));
+        assert_eq!(Config::parse(&uncommented()), Ok(Config::default()));
+    }
+
+    #[test]
+    fn the_commented_default_has_every_setting() {
+        fn look(at: &serde_json::Value, section: &str) {
+            let text = COMMENTED_DEFAULT;
+            let of_section = match section {
+                "" => text.split("\n[").next(),
+                _ => text.split(&format!("\n[{section}]\n")).nth(1).and_then(|rest| rest.split("\n[").next()),
+            };
+            // a table that has only tables in it has no line of its own
+            let lines = of_section.unwrap_or_default();
+            for (key, value) in at.as_object().expect("a table") {
+                let path = if section.is_empty() { key.clone() } else { format!("{section}.{key}") };
+                match value {
+                    serde_json::Value::Object(_) => look(value, &path),
+                    _ => {
+                        let is_there = |line: &str| {
+                            line.strip_prefix("# e.g. ")
+                                .or_else(|| line.strip_prefix('#'))
+                                .is_some_and(|rest| rest.starts_with(&format!("{key} = ")))
+                        };
+                        assert!(lines.lines().any(is_there), "{path} is not in the commented default");
+                    }
+                }
+            }
+        }
+        look(&serde_json::to_value(Config::default()).expect("serialises"), "");
+    }
+
+    #[test]
+    fn what_is_shown_can_be_read_again() {
+        let text = "restore = \"auto\"\n[keys]\nprefix = \"ctrl-a\"\n[keys.dashboard]\nkill = \"X\"\n[theme]\naccent = \"red\"\n[groups]\nb = 2\n[policy.task]\nidle_timeout = \"2m\"\n";
+        let config = Config::parse(text).expect("fine");
+        let shown = toml::to_string(&config).expect("is TOML");
+        assert_eq!(Config::parse(&shown), Ok(config), "{shown}");
     }
 }

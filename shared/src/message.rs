@@ -340,6 +340,8 @@ pub enum Request {
     /// Events from now on.
     Watch,
     Status,
+    /// The settings that hold; answered with `SettingsNow`.
+    Settings,
     Stop {
         #[serde(default)]
         end_sessions: bool,
@@ -613,6 +615,10 @@ pub enum Push {
         call: u64,
         searched: u64,
         total: u64,
+    },
+    /// The settings were changed, or what is wrong with their files; told to whoever watches.
+    Settings {
+        wrong: Vec<String>,
     },
     /// The daemon ends; with `restart` another one follows at once.
     Stopping {

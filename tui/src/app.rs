@@ -24,6 +24,7 @@ use shared::stats::{Disk, Stats};
 
 use crate::event::{Asked, Effect, Event, Turn};
 use crate::keymap::{Action, Keymap, Place};
+use crate::settings::Look;
 use crate::state::act::{Batch, Deed};
 use crate::state::detail::Detail;
 use crate::state::hits::Hits;
@@ -79,9 +80,7 @@ pub enum Link {
 
 /// What the surroundings are.
 pub struct Setting {
-    pub keymap: Keymap,
-    pub theme: Theme,
-    pub prefix: Prefix,
+    pub look: Look,
     /// The folder new sessions start in.
     pub here: String,
     pub home: Option<String>,
@@ -107,6 +106,8 @@ pub struct App {
     pub keymap: Keymap,
     pub theme: Theme,
     pub prefix: Prefix,
+    /// What is wrong with the settings, as the daemon tells it.
+    pub wrong: Vec<String>,
     pub here: String,
     pub home: Option<String>,
     pub zone: TimeZone,
@@ -162,9 +163,10 @@ impl App {
             pane: None,
             focus: Focus::List,
             link: Link::Up,
-            keymap: setting.keymap,
-            theme: setting.theme,
-            prefix: setting.prefix,
+            keymap: setting.look.keymap,
+            theme: setting.look.theme,
+            prefix: setting.look.prefix,
+            wrong: Vec::new(),
             here: setting.here,
             home: setting.home,
             zone: setting.zone,
@@ -263,6 +265,10 @@ impl App {
                 self.fail(text);
                 Vec::new()
             }
+            Event::Settings { look, wrong } => {
+                self.take_settings(look.map(|look| *look), wrong);
+                Vec::new()
+            }
         };
         if effects.iter().any(|effect| matches!(effect, Effect::Ask(Asked::Open(_), _))) {
             self.is_opening = true;
@@ -270,6 +276,20 @@ impl App {
         }
         effects.extend(self.look_after());
         effects
+    }
+
+    fn take_settings(&mut self, look: Option<Look>, wrong: Vec<String>) {
+        self.is_dirty = true;
+        if let Some(Look { keymap, theme, prefix }) = look {
+            (self.keymap, self.theme, self.prefix) = (keymap, theme, prefix);
+        }
+        for sentence in wrong.iter().filter(|sentence| !self.wrong.contains(sentence)).cloned().collect::<Vec<_>>() {
+            self.fail(sentence);
+        }
+        if wrong.is_empty() {
+            self.say(if self.wrong.is_empty() { "the settings were changed" } else { "the settings are in order again" });
+        }
+        self.wrong = wrong;
     }
 
     /// Whether it has to be drawn anew; asked once for each drawing.

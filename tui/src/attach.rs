@@ -251,7 +251,7 @@ impl Session {
                     Incoming::Push(Push::Stopping { restart: false }) => {
                         return Ok(End::Left(Left::Detached(format!("the daemon was stopped; {} goes on", self.name))));
                     }
-                    Incoming::Push(Push::Event(_) | Push::CaughtUp { .. } | Push::ExecOutput { .. } | Push::Hit { .. } | Push::SearchProgress { .. } | Push::Taken { .. }) => {}
+                    Incoming::Push(Push::Event(_) | Push::CaughtUp { .. } | Push::ExecOutput { .. } | Push::Hit { .. } | Push::SearchProgress { .. } | Push::Taken { .. } | Push::Settings { .. }) => {}
                 },
             }
         }

@@ -1,6 +1,7 @@
 //! The command line: its grammar and help. Each family of subcommands has a file; they print, nothing else.
 
 mod completions;
+mod config;
 mod daemon;
 mod doctor;
 mod event;
@@ -254,6 +255,12 @@ pub enum Command {
         /// A folder to write a page for each command into
         folder: Option<PathBuf>,
     },
+    /// The settings: write a commented file, show what holds, look for mistakes
+    #[command(after_help = config::HELP)]
+    Config {
+        #[command(subcommand)]
+        command: config::ConfigCommand,
+    },
     /// The daemon: starts by itself when it is needed
     Daemon {
         #[command(subcommand)]
@@ -428,12 +435,13 @@ impl Cli {
 }
 
 /// Carries the command out; the exit code is the one of SPEC section 8.
-pub async fn run(cli: Cli) -> ExitCode {
+pub async fn run(cli: Cli, check_agents: config::CheckAgents) -> ExitCode {
     let outcome = async {
         let paths = cli.paths()?;
         match cli.command {
             None => crate::run::dashboard(&paths).await.map(|()| ExitCode::SUCCESS),
             Some(Command::Exec(command)) => exec::perform(&paths, command).await,
+            Some(Command::Config { command }) => config::perform(&paths, command, check_agents).await.map(|()| ExitCode::SUCCESS),
             Some(command) => perform(&paths, command).await.map(|()| ExitCode::SUCCESS),
         }
     };
@@ -473,6 +481,7 @@ async fn perform(paths: &Paths, command: Command) -> Result<(), Failure> {
         Command::Rm { name, json } => session::rm(paths, name, json).await,
         // has exit codes of its own
         Command::Exec(command) => exec::perform(paths, command).await.map(|_| ()),
+        Command::Config { .. } => Err(Failure::failed("settings are looked after elsewhere")),
         Command::Pause(command) => pause::perform(paths, command).await,
         Command::Life(command) => life::perform(paths, command).await,
         Command::Record(command) => record::perform(paths, command).await,

@@ -17,6 +17,7 @@ use shared::stats::{Disk, Stats};
 
 use crate::export::Format;
 use crate::replay;
+use crate::settings::Look;
 use crate::state::act::Deed;
 use crate::state::remembered::Remembered;
 
@@ -63,6 +64,11 @@ pub enum Event {
     Left(Result<String, String>),
     /// To be said: what is wrong with the settings.
     Complaint(String),
+    /// The settings have changed; without a look, what was there stays.
+    Settings {
+        look: Option<Box<Look>>,
+        wrong: Vec<String>,
+    },
 }
 
 /// What a terminal inside the dashboard has to say.

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
-use shared::config::Prefix;
+use shared::config::{Prefix, Wrong, did_you_mean};
 
 /// Everything a user can ask the dashboard for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -327,20 +327,22 @@ impl Default for Keymap {
 impl Keymap {
     /// The user's keys take the place of the usual ones of that action, and win where two actions have the same. What makes
     /// no sense is said, and the rest is used.
-    pub fn with(wishes: &BTreeMap<String, Vec<String>>) -> (Self, Vec<String>) {
+    pub fn with(wishes: &BTreeMap<String, Vec<String>>) -> (Self, Vec<Wrong>) {
         let mut map = Self::default();
         let mut complaints = Vec::new();
         for (name, keys) in wishes {
             if !ROWS.iter().any(|row| row.name == name) {
-                let nearest = ROWS.iter().map(|row| row.name).min_by_key(|known| distance(known, name)).unwrap_or_default();
-                complaints.push(format!("config.toml: keys.dashboard.{name} is not an action: did you mean {nearest}?"));
+                let mut names: Vec<&str> = ROWS.iter().map(|row| row.name).collect();
+                names.dedup();
+                let path = ["keys", "dashboard", name].map(str::to_owned).to_vec();
+                complaints.push(Wrong { path, reason: format!("this is not an action: {}", did_you_mean(name, names.into_iter())) });
                 continue;
             }
             let mut parsed = Vec::new();
             for key in keys {
                 match Key::parse(key) {
                     Some(key) => parsed.push(key),
-                    None => complaints.push(format!("config.toml: keys.dashboard.{name}: {key:?} is not a key")),
+                    None => complaints.push(Wrong::new(&format!("keys.dashboard.{name}"), format!("{key:?} is not a key"))),
                 }
             }
             for (row, present) in ROWS.iter().zip(&mut map.keys) {
@@ -401,22 +403,6 @@ impl Keymap {
         let rows = ROWS.iter().zip(&self.keys).filter(|(row, _)| row.places.contains(&place));
         rows.map(|(row, keys)| (row, keys.first().copied())).collect()
     }
-}
-
-/// How many letters differ, for a guess at what was meant.
-fn distance(a: &str, b: &str) -> usize {
-    let b: Vec<char> = b.chars().collect();
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, x) in a.chars().enumerate() {
-        let mut before = row[0];
-        row[0] = i + 1;
-        for (j, y) in b.iter().enumerate() {
-            let change = before + usize::from(x != *y);
-            before = row[j + 1];
-            row[j + 1] = change.min(row[j] + 1).min(before + 1);
-        }
-    }
-    row[b.len()]
 }
 
 #[cfg(test)]
@@ -499,6 +485,6 @@ mod tests {
         assert_eq!(map.action(List, press("x")), None);
         assert_eq!(map.key(List, Action::PauseResume), None, "its key was taken");
         assert_eq!(complaints.len(), 2, "{complaints:?}");
-        assert!(complaints[0].contains("did you mean kill?"), "{complaints:?}");
+        assert!(complaints[0].reason.contains("did you mean \"kill\"?"), "{complaints:?}");
     }
 }

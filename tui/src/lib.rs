@@ -17,6 +17,7 @@ mod notify_ready;
 mod replay;
 mod run;
 mod service;
+mod settings;
 mod state;
 mod theme;
 mod tty;

@@ -26,7 +26,7 @@ fn main() -> ExitCode {
     let code = match &cli.command {
         Some(Command::Daemon { command: DaemonCommand::Run { detached } }) => runtime.block_on(run_daemon(&cli, *detached)),
         Some(Command::Doctor(args)) => runtime.block_on(cli::doctor(&cli, *args, daemon::look_at_database)),
-        _ => runtime.block_on(cli::run(cli)),
+        _ => runtime.block_on(cli::run(cli, daemon::check_agents)),
     };
     // a thread waiting in a system call must not keep us
     runtime.shutdown_background();

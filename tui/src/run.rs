@@ -13,6 +13,7 @@ use std::time::{Duration, Instant};
 use crossterm::event::{Event as TerminalEvent, EventStream};
 use futures_util::StreamExt;
 use ratatui::layout::Rect;
+use shared::config::Config;
 use shared::exec::{ExecCall, Place, Verb};
 use shared::id::Seq;
 use shared::message::{Failure, NewSession, Push, Request, Resume};
@@ -26,8 +27,7 @@ use crate::attach::{self, Wish};
 use crate::client::{Acts, Client, Incoming};
 use crate::connect::{self, Crashes};
 use crate::event::{Asked, Effect, Event, PaneOrder, Then};
-use crate::keymap::Keymap;
-use crate::theme::{Colours, Theme};
+use crate::settings::{self, Look};
 use crate::{environment, tty, view};
 
 use crate::window::{self, Window};
@@ -49,20 +49,15 @@ pub async fn dashboard(paths: &Paths) -> Result<(), Failure> {
         return Err(Failure::usage("the dashboard needs a terminal: in scripts use `sessions-tui ls`, or see `sessions-tui --help`"));
     }
     report::on_panic(paths);
-    let (config, warning) = environment::load_config(paths);
-    let (keymap, mut complaints) = Keymap::with(&config.keys.dashboard);
-    let variable = |name: &str| std::env::var(name).unwrap_or_default();
-    let colours = Colours::of(!variable("NO_COLOR").is_empty(), &variable("TERM"), &variable("COLORTERM"));
-    let (theme, wrong) = Theme::new(config.theme.name.as_deref(), &config.theme.colours, colours);
-    complaints.extend(wrong);
-    complaints.extend(warning);
+    let (look, mut complaints) = settings::read(paths).unwrap_or_else(|why| {
+        let (look, _) = Look::of(&Config::default(), settings::colours());
+        (look, vec![format!("{why}; the defaults are used")])
+    });
     let (remembered, wrong) = keep::load(paths);
     complaints.extend(wrong);
     let here = std::env::current_dir().map_err(|error| Failure::failed(format!("this folder cannot be used: {error}")))?;
     let setting = Setting {
-        keymap,
-        theme,
-        prefix: config.keys.prefix,
+        look,
         here: here.to_string_lossy().into_owned(),
         home: std::env::var("HOME").ok(),
         zone: jiff::tz::TimeZone::system(),
@@ -286,9 +281,28 @@ impl Dashboard {
                 self.drop_connection();
                 Some(Event::Lost)
             }
+            Ok(Incoming::Push(Push::Settings { wrong })) => Some(self.take_settings(wrong)),
             Ok(Incoming::Push(_) | Incoming::Output(_)) => None,
         };
         self.events.extend(event);
+    }
+
+    /// The daemon tells that the file has changed; what of it is ours is read here.
+    fn take_settings(&mut self, mut wrong: Vec<String>) -> Event {
+        match settings::read(&self.paths) {
+            Ok((look, complaints)) => {
+                // of single keys and colours: said once, the rest is used
+                self.events.extend(complaints.into_iter().map(Event::Complaint));
+                Event::Settings { look: Some(Box::new(look)), wrong }
+            }
+            // the daemon has said why
+            Err(why) => {
+                if wrong.is_empty() {
+                    wrong.push(why);
+                }
+                Event::Settings { look: None, wrong }
+            }
+        }
     }
 
     fn take_connected(&mut self, connected: Option<(Crashes, Result<Client, Failure>)>) {

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use ratatui::style::{Color, Modifier, Style};
 use shared::attention::Attention;
+use shared::config::{Wrong, did_you_mean};
 use shared::session::Status;
 
 #[derive(Clone, Debug, PartialEq)]
@@ -62,7 +63,7 @@ impl Colours {
 
 impl Theme {
     /// The theme of the settings, as far as the terminal can show it, and what is wrong with the settings.
-    pub fn new(name: Option<&str>, own: &BTreeMap<String, String>, colours: Colours) -> (Self, Vec<String>) {
+    pub fn new(name: Option<&str>, own: &BTreeMap<String, String>, colours: Colours) -> (Self, Vec<Wrong>) {
         let mut complaints = Vec::new();
         let mut theme = match (name, colours) {
             (_, Colours::None) => return (Self { has_colours: false, ..Self::none() }, complaints),
@@ -74,19 +75,22 @@ impl Theme {
             (None, Colours::Sixteen) => Self::sixteen(),
             (None, Colours::Many) => Self::dark(),
             (Some(other), _) => {
-                complaints.push(format!("config.toml: theme.name: {other:?} is not known: it can be {}", NAMES.join(", ")));
+                complaints.push(Wrong::new("theme.name", format!("{other:?} is not known: {}", did_you_mean(other, NAMES.into_iter()))));
                 Self::dark()
             }
         };
         for (role, text) in own {
             let Some(colour) = text.parse::<Color>().ok() else {
-                complaints
-                    .push(format!("config.toml: theme.{role}: {text:?} is not a colour: write it as \"#ff8800\", \"cyan\" or \"208\""));
+                let reason = format!("{text:?} is not a colour: write it as \"#ff8800\", \"cyan\" or \"208\"");
+                complaints.push(Wrong { path: vec!["theme".to_owned(), role.clone()], reason });
                 continue;
             };
             match theme.role(role) {
                 Some(style) => *style = style.fg(colour),
-                None => complaints.push(format!("config.toml: theme.{role} is not known: it can be {}", ROLES.join(", "))),
+                None => {
+                    let reason = format!("this is not known: {}", did_you_mean(role, ROLES.into_iter()));
+                    complaints.push(Wrong { path: vec!["theme".to_owned(), role.clone()], reason });
+                }
             }
         }
         (theme, complaints)

@@ -7,6 +7,7 @@ use regex::Regex;
 use serde::{Deserialize, Serialize};
 use shared::agent::{Install, KnownAgent};
 use shared::attention::Attention;
+use shared::config::{ConfigError, Wrong, did_you_mean, located};
 use toml::{Table, Value};
 
 const BUILT_IN: &[&str] = &[
@@ -86,10 +87,12 @@ pub struct ResumeWords {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Manifest {
+    #[serde(default)]
     name: String,
     #[serde(default)]
     aliases: Vec<String>,
     title: Option<String>,
+    #[serde(default)]
     programs: Vec<String>,
     #[serde(default)]
     packages: Vec<String>,
@@ -128,15 +131,16 @@ impl Agents {
         let mut tables: Vec<Table> = BUILT_IN.iter().filter_map(|text| text.parse().ok()).collect();
         let mut wrong = Vec::new();
         for (file, text) in files {
-            let outcome = text.parse::<Table>().map_err(|error| first_line(error.message())).and_then(|table| merged(&tables, table));
-            match outcome {
+            match of_user(&tables, text) {
                 Ok(table) => {
                     let name = table.get("name").cloned();
                     tables.retain(|known| known.get("name") != name.as_ref());
                     // the user's own are asked first
                     tables.insert(0, table);
                 }
-                Err(why) => wrong.push(format!("the agent in {file} is not used: {why}")),
+                Err(ConfigError { line, column, reason }) => {
+                    wrong.push(format!("agents/{file}, line {line}, column {column}: {reason}; it is not used"));
+                }
             }
         }
         let agents = tables.into_iter().filter_map(|table| understand(table).ok()).collect();
@@ -177,27 +181,34 @@ fn plain(event: &str) -> String {
 }
 
 /// What a user says of an agent that is built in takes the place of what is said there; the rest stays.
-fn merged(known: &[Table], own: Table) -> Result<Table, String> {
-    let Some(name) = own.get("name").and_then(Value::as_str) else { return Err("it has no name".into()) };
+fn of_user(known: &[Table], text: &str) -> Result<Table, ConfigError> {
+    // for its form alone: what is built in may have what is missing here
+    toml::from_str::<Manifest>(text).map_err(|error| located(text, &error))?;
+    let own: Table = text.parse().map_err(|error| located(text, &error))?;
+    let name = own.get("name").and_then(Value::as_str).filter(|name| !name.is_empty());
+    let Some(name) = name else { return Err(Wrong::new("name", "it has no name").located(text)) };
     let mut table = known.iter().find(|table| table.get("name").and_then(Value::as_str) == Some(name)).cloned().unwrap_or_default();
     table.extend(own);
-    understand(table.clone()).map(|_| table)
+    understand(table.clone()).map(|_| table).map_err(|wrong| wrong.located(text))
 }
 
-fn understand(table: Table) -> Result<Agent, String> {
-    let manifest: Manifest = table.try_into().map_err(|error: toml::de::Error| first_line(error.message()))?;
+fn understand(table: Table) -> Result<Agent, Wrong> {
+    let manifest: Manifest = table.try_into().map_err(|error: toml::de::Error| Wrong::new("name", first_line(error.message())))?;
     let name = manifest.name;
     if name.is_empty() || !name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-') {
-        return Err(format!("name {name:?} may have small letters, digits and -"));
+        return Err(Wrong::new("name", format!("{name:?} may have small letters, digits and -")));
     }
     if manifest.programs.iter().all(String::is_empty) && manifest.packages.iter().all(String::is_empty) {
-        return Err("it needs programs or packages to be recognised by".into());
+        return Err(Wrong::new("programs", "it needs programs or packages to be recognised by"));
     }
-    let hooks = manifest.hooks.into_iter().map(|(event, state)| Ok((plain(&event), hook_state(&state)?))).collect::<Result<_, String>>()?;
+    let mut hooks = BTreeMap::new();
+    for (event, state) in manifest.hooks {
+        hooks.insert(plain(&event), hook_state(&event, &state)?);
+    }
     let words = &manifest.resume;
     for (what, words) in [("with_id", &words.with_id), ("before_prompt", &words.before_prompt), ("choose_id", &words.choose_id)] {
         if !words.is_empty() && !words.iter().any(|word| word.contains("{id}")) {
-            return Err(format!("resume.{what} needs a word with {{id}}"));
+            return Err(Wrong::new(&format!("resume.{what}"), "needs a word with {id}"));
         }
     }
     let id = words.id_pattern.as_deref().unwrap_or(ID_PATTERN);
@@ -216,22 +227,21 @@ fn understand(table: Table) -> Result<Agent, String> {
     })
 }
 
-fn rules(what: &str, rules: Vec<ManifestRule>) -> Result<Vec<Rule>, String> {
-    let read = |rule: ManifestRule| {
-        Ok(Rule {
-            pattern: pattern(&format!("{what}.pattern"), &rule.pattern)?,
-            lines: rule.lines.unwrap_or(REGION),
-            state: attention(&rule.state).ok_or_else(|| format!("{what}.state {:?} is not a state: {}", rule.state, states()))?,
-        })
+fn rules(what: &str, rules: Vec<ManifestRule>) -> Result<Vec<Rule>, Wrong> {
+    let read = |(n, rule): (usize, ManifestRule)| {
+        let state = attention(&rule.state).ok_or_else(|| {
+            Wrong::new(&format!("{what}.{n}.state"), format!("{:?} is not a state: {}", rule.state, did_you_mean(&rule.state, states())))
+        })?;
+        Ok(Rule { pattern: pattern(&format!("{what}.{n}.pattern"), &rule.pattern)?, lines: rule.lines.unwrap_or(REGION), state })
     };
-    rules.into_iter().map(read).collect()
+    rules.into_iter().enumerate().map(read).collect()
 }
 
-fn pattern(what: &str, text: &str) -> Result<Regex, String> {
+fn pattern(path: &str, text: &str) -> Result<Regex, Wrong> {
     // rules are looked at again and again: one that is too large is refused rather than slow
     regex::RegexBuilder::new(text).size_limit(1 << 20).build().map_err(|error| {
         let text = error.to_string();
-        format!("{what}: {}", text.lines().last().unwrap_or("it cannot be read").trim())
+        Wrong::new(path, text.lines().last().unwrap_or("it cannot be read").trim())
     })
 }
 
@@ -240,15 +250,19 @@ fn attention(text: &str) -> Option<Attention> {
     Attention::parse(text).filter(|state| !matches!(state, Attention::DoneUnseen | Attention::Unknown))
 }
 
-fn states() -> &'static str {
-    "working, waiting_approval, waiting_answer, idle or stuck"
+fn states() -> impl Iterator<Item = &'static str> {
+    ["working", "waiting_approval", "waiting_answer", "idle", "stuck"].into_iter()
 }
 
-fn hook_state(text: &str) -> Result<HookState, String> {
+fn hook_state(event: &str, text: &str) -> Result<HookState, Wrong> {
     match text {
         "done" => Ok(HookState::Done),
         "ended" => Ok(HookState::Ended),
-        _ => attention(text).map(HookState::State).ok_or_else(|| format!("hooks: {text:?} is not a state: done, ended, {}", states())),
+        _ => attention(text).map(HookState::State).ok_or_else(|| {
+            let path = vec!["hooks".to_owned(), event.to_owned()];
+            let known = states().chain(["done", "ended"]);
+            Wrong { path, reason: format!("{text:?} is not a state: {}", did_you_mean(text, known)) }
+        }),
     }
 }
 
@@ -265,7 +279,7 @@ mod tests {
         for text in BUILT_IN {
             let table: Table = text.parse().expect("TOML");
             if let Err(why) = understand(table) {
-                panic!("{why}: {text}");
+                panic!("{why:?}: {text}");
             }
         }
         let names: Vec<String> = Agents::default().known().into_iter().map(|agent| agent.name).collect();

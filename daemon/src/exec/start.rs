@@ -25,7 +25,7 @@ pub async fn start_runtime(context: &Context, absent: Absent, language: Language
     let environment = if caller.environment.is_empty() { launch::own_environment() } else { caller.environment.to_vec() };
     let search = environment.iter().find(|(key, _)| key == "PATH").map_or("/usr/local/bin:/usr/bin:/bin", |(_, value)| value.as_str());
     let interpreter =
-        find::interpreter(language, &context.config.runtime, Path::new(&absent.workspace), search).map_err(Failure::failed)?;
+        find::interpreter(language, &context.config().runtime, Path::new(&absent.workspace), search).map_err(Failure::failed)?;
     let cannot = |error: std::io::Error| Failure::failed(format!("the {language} driver cannot be written: {error}"));
     let driver = language::install(language, &context.paths.drivers()).map_err(cannot)?;
     let runtime = RuntimeId::new();

@@ -3,7 +3,7 @@
 use std::sync::PoisonError;
 use std::sync::atomic::Ordering;
 
-use shared::message::{Answer, DaemonStatus, Failure, PROTOCOL, Stopped};
+use shared::message::{Answer, DaemonStatus, Failure, PROTOCOL, SettingsNow, Stopped};
 
 use super::Caller;
 use super::session::end_behind;
@@ -13,6 +13,7 @@ use crate::launch::ENDING_GRACE_MS;
 #[expect(clippy::unnecessary_wraps, reason = "requests all have the same form")]
 pub fn status(context: &Context) -> Result<DaemonStatus, Failure> {
     let mut warnings = context.warnings.lock().unwrap_or_else(PoisonError::into_inner).clone();
+    warnings.extend(context.settings.wrong());
     for handle in context.registry.all() {
         if let Some(why) = handle.facts.suspended() {
             warnings.push(format!("session {} is not being recorded: {why}", handle.facts.session()));
@@ -30,6 +31,11 @@ pub fn status(context: &Context) -> Result<DaemonStatus, Failure> {
         log: context.paths.log().to_string_lossy().into_owned(),
         warnings,
     })
+}
+
+#[expect(clippy::unnecessary_wraps, reason = "requests all have the same form")]
+pub fn settings(context: &Context) -> Result<SettingsNow, Failure> {
+    Ok(SettingsNow { config: (*context.config()).clone(), wrong: context.settings.wrong() })
 }
 
 /// Answers first: nobody can be told anything by a daemon that has stopped.

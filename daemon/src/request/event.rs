@@ -69,7 +69,27 @@ pub async fn watch(context: &Context, caller: &Arc<Caller>) -> Result<Seq, Failu
     let live = context.store.announcements();
     let last = context.store.last_seq().await?;
     spawn_follower(context, caller, live, None, last);
+    follow_settings(context, caller);
     Ok(last)
+}
+
+/// Whoever watches hears of the settings too.
+fn follow_settings(context: &Context, caller: &Arc<Caller>) {
+    let mut changes = context.settings.changes();
+    let wrong = context.settings.wrong();
+    if !wrong.is_empty() {
+        caller.outbox.line(&Push::Settings { wrong });
+    }
+    let (context, caller) = (Arc::clone(context), Arc::clone(caller));
+    tokio::spawn(async move {
+        loop {
+            tokio::select! {
+                changed = changes.changed() => if changed.is_err() { return },
+                () = caller.outbox.closed() => return,
+            }
+            caller.outbox.line(&Push::Settings { wrong: context.settings.wrong() });
+        }
+    });
 }
 
 fn spawn_follower(context: &Context, caller: &Arc<Caller>, mut live: Receiver<Event>, only: Option<(SessionId, ThreadId)>, mut last: Seq) {

@@ -28,7 +28,7 @@ const NAMES_PATIENCE: Duration = Duration::from_secs(2);
 
 pub async fn exec(context: &Context, caller: &Arc<Caller>, call: ExecCall, author: Author) -> Result<ExecResult, Failure> {
     let limit = exec::output_limit(call.output_limit);
-    let patience = call.soft_limit_ms.map_or(context.config.runtime.soft_limit.duration(), Duration::from_millis);
+    let patience = call.soft_limit_ms.map_or(context.config().runtime.soft_limit.duration(), Duration::from_millis);
     let is_streamed = call.stream;
     let live = match exec::begin(context, call.clone(), author).await {
         Err(failure) if failure.code == Code::Status && wake_place(context, &call, author).await? => {

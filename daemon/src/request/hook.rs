@@ -14,8 +14,9 @@ use crate::runtime::RuntimeHandle;
 
 /// A hook was called in a session. What cannot be understood, or is nobody's, changes nothing.
 pub async fn hook(context: &Context, hook: Hook) -> Result<(), Failure> {
-    let Some(agent) = context.agents.by_name(&hook.agent) else {
-        let known: Vec<String> = context.agents.known().into_iter().map(|agent| agent.name).collect();
+    let agents = context.agents();
+    let Some(agent) = agents.by_name(&hook.agent) else {
+        let known: Vec<String> = agents.known().into_iter().map(|agent| agent.name).collect();
         return Err(Failure::usage(format!("no agent is called {:?}: {}, or one of yours in agents/*.toml", hook.agent, known.join(", "))));
     };
     let payload = Payload::read(hook.event.as_deref(), &hook.payload);
@@ -108,7 +109,7 @@ pub async fn explain(context: &Context, name: String) -> Result<Explanation, Fai
     let program = program_of(context, &session);
     let evidence = program.as_ref().map(|handle| handle.facts.explain()).unwrap_or_default();
     let agent = program.as_ref().and_then(|handle| handle.facts.agent());
-    let agent = agent.and_then(|name| context.agents.by_name(&name).map(|agent| agent.title.clone()));
+    let agent = agent.and_then(|name| context.agents().by_name(&name).map(|agent| agent.title.clone()));
     let needs = session.needs.clone();
     let mut would_change: Vec<String> = evidence.iter().filter(|clue| clue.decides).map(|clue| clue.changes.clone()).collect();
     if would_change.is_empty() {

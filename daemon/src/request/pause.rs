@@ -43,7 +43,7 @@ pub async fn resume(context: &Context, asked: Resume, author: Author) -> Result<
     if let Some(kind) = asked.terminal {
         return freeze_terminal(context, &session, kind, None, author).await;
     }
-    let stored = Asked::Resume { max_iterations: asked.max_iterations, limits: context.config.groups.clone() };
+    let stored = Asked::Resume { max_iterations: asked.max_iterations, limits: context.config().groups.clone() };
     if session.is_hibernated() {
         return Box::pin(wake(context, session, stored, asked.environment, author)).await;
     }

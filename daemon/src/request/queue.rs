@@ -13,7 +13,7 @@ pub fn check_name(name: &str) -> Result<(), Failure> {
 }
 
 pub async fn groups(context: &Context) -> Result<Vec<Group>, Failure> {
-    Ok(context.store.groups(context.config.groups.clone()).await?)
+    Ok(context.store.groups(context.config().groups.clone()).await?)
 }
 
 /// 0 holds the group: nothing new starts.

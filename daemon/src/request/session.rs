@@ -39,7 +39,7 @@ pub async fn new(context: &Context, new: NewSession, author: Author) -> Result<C
         env_delta: new.env_delta,
         size: new.size,
         umask: new.umask,
-        keeps: new.keeps.unwrap_or(if context.config.recording.input { Keeps::OutputAndInput } else { Keeps::Output }),
+        keeps: new.keeps.unwrap_or(if context.config().recording.input { Keeps::OutputAndInput } else { Keeps::Output }),
     });
     // gets ready while the launch is being stored; one that is not needed ends by itself
     let holder = program.as_ref().map(|_| launch::holder(context, runtime));
@@ -221,7 +221,7 @@ pub async fn show(context: &Context, name: String) -> Result<Layers, Failure> {
     store.mend(session.id).await?;
     let mut runtimes = store.runtimes_of(session.id).await?;
     for runtime in &mut runtimes {
-        runtime.resume = context.agents.resume(&runtime.launch.argv, Known::of(runtime.agent.as_ref()));
+        runtime.resume = context.agents().resume(&runtime.launch.argv, Known::of(runtime.agent.as_ref()));
         let dir = context.paths.recording(runtime.id);
         runtime.recording.bytes = recording::disk_bytes(&dir);
         runtime.recording.start = recording::segments(&dir).ok().and_then(|starts| starts.first().copied()).unwrap_or(0);

@@ -23,7 +23,7 @@ pub async fn stats(context: &Context, filter: Filter) -> Result<Stats, Failure> 
 pub async fn disk(context: &Context, filter: Filter) -> Result<Disk, Failure> {
     let sessions = context.store.recorded_sessions(filter).await?;
     let folder = context.paths.recordings();
-    let limit = context.config.recording.max_total_mib;
+    let limit = context.config().recording.max_total_mib;
     let mut disk = tokio::task::spawn_blocking(move || {
         let mut of_runtime: HashMap<RuntimeId, DiskUse> =
             recording::folders(&folder).into_iter().map(|id| (id, recording::disk_use(&folder.join(id.compact())))).collect();

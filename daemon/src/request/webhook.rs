@@ -74,7 +74,7 @@ pub async fn test(context: &Context, word: String) -> Result<Delivery, Failure> 
     let body = Body { event: TEST, session: None, timestamp: created_at, data: &data }.text();
     let message = context.store.message_to(webhook, body).await?;
     let id = message.id.clone();
-    let (state, answer, error) = match context.post.send(message).await {
+    let (state, answer, error) = match context.post.send(message, context.config().webhooks.timeout.duration()).await {
         Outcome::Delivered { answer } => (DeliveryState::Delivered, Some(answer), None),
         Outcome::Gone { answer, error } => (DeliveryState::Expired, Some(answer), Some(error)),
         Outcome::Failed { answer, error, .. } => (DeliveryState::Expired, answer, Some(error)),

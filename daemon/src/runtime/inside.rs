@@ -52,7 +52,7 @@ impl Runtime {
     pub(super) async fn remember(&mut self) {
         let Ok(Some(memory)) = self.context.store.memory_of(self.id).await else { return };
         let Memory { launch, agent, hook, notified_at, heard, running } = memory;
-        let recognised = self.context.agents.recognise(&launch.argv).map(|agent| agent.name.clone());
+        let recognised = self.context.agents().recognise(&launch.argv).map(|agent| agent.name.clone());
         if agent.is_none()
             && let Some(name) = &recognised
         {
@@ -73,9 +73,9 @@ impl Runtime {
     /// The command that started an agent may name its conversation.
     fn bind_by_launch(&self, agent: String, argv: &[String], cwd: &str) {
         use shared::agent::{Conversation, IdSource};
-        let session_id = self.context.agents.id_in(argv);
+        let session_id = self.context.agents().id_in(argv);
         let id_source = if session_id.is_some() { IdSource::Launch } else { IdSource::None };
-        let is_resumed = self.context.agents.is_resumed(argv);
+        let is_resumed = self.context.agents().is_resumed(argv);
         let conversation = Conversation {
             agent,
             session_id,
@@ -164,7 +164,7 @@ impl Runtime {
 
     /// What a shell has exported since its first prompt, as the file says that our script keeps.
     pub(super) fn look_at_environment(&mut self) {
-        if self.interpreter.is_some() || !self.inside.is_shell || !self.context.config.shell.environment {
+        if self.interpreter.is_some() || !self.inside.is_shell || !self.context.config().shell.environment {
             return;
         }
         let (now, first) = (self.context.paths.shell_state(self.id), self.context.paths.shell_start(self.id));
@@ -174,7 +174,7 @@ impl Runtime {
             return;
         }
         self.inside.environment = Some(stamp);
-        let Some(delta) = changed_between(&first, &now, self.context.config.shell.secrets) else { return };
+        let Some(delta) = changed_between(&first, &now, self.context.config().shell.secrets) else { return };
         let (store, id, delta) = (self.context.store.clone(), self.id, self.inside.given.then(&delta));
         tokio::spawn(async move {
             let _ = store.environment_changed(id, delta).await;
@@ -204,7 +204,8 @@ impl Runtime {
     /// The title by the agent's rules.
     pub(super) fn read_title(&mut self) {
         let context = self.context.clone();
-        let Some(agent) = self.inside.agent.as_deref().and_then(|name| context.agents.by_name(name)) else { return };
+        let agents = context.agents();
+        let Some(agent) = self.inside.agent.as_deref().and_then(|name| agents.by_name(name)) else { return };
         let title = self.scanner.modes().title.clone();
         let rule = agent.titles.iter().find(|rule| rule.pattern.is_match(&title));
         let sign = rule.map(|rule| Sign { state: rule.state, text: title, at: jiff::Timestamp::now() });
@@ -214,7 +215,7 @@ impl Runtime {
 
     /// Something was printed: its screen may mean something else.
     pub(super) fn look_soon(&mut self) {
-        if self.interpreter.is_none() && self.context.config.attention.screen_rules && self.inside.agent.is_some() {
+        if self.interpreter.is_none() && self.context.config().attention.screen_rules && self.inside.agent.is_some() {
             self.inside.look_at.get_or_insert_with(|| Instant::now() + SCREEN_AFTER);
         }
     }
@@ -223,7 +224,8 @@ impl Runtime {
     pub(super) async fn read_screen(&mut self) {
         self.inside.look_at = None;
         let context = self.context.clone();
-        let Some(agent) = self.inside.agent.as_deref().and_then(|name| context.agents.by_name(name)) else { return };
+        let agents = context.agents();
+        let Some(agent) = self.inside.agent.as_deref().and_then(|name| agents.by_name(name)) else { return };
         let at = self.consumed;
         let screen = self.picture.catch_up(at).await;
         let rows: Vec<String> = (0..screen.size().rows).map(|row| screen.row_text(row)).collect();
@@ -249,7 +251,7 @@ impl Runtime {
             }
             let line = std::fs::read(format!("/proc/{group}/cmdline")).ok()?;
             let argv: Vec<String> = line.split(|byte| *byte == 0).map(|word| String::from_utf8_lossy(word).into_owned()).collect();
-            if let Some(agent) = self.context.agents.recognise(&argv) {
+            if let Some(agent) = self.context.agents().recognise(&argv) {
                 self.inside.agent = Some(agent.name.clone());
             }
             let name = Path::new(argv.first()?).file_name()?.to_string_lossy().into_owned();
@@ -281,7 +283,7 @@ impl Runtime {
 impl Runtime {
     /// It has ended by itself, and nobody saw it.
     pub(super) fn notify_of_end(&self, how: &str) {
-        let is_news = self.context.config.notify.ends && self.facts.clients() == 0 && self.terminating.is_none();
+        let is_news = self.context.config().notify.ends && self.facts.clients() == 0 && self.terminating.is_none();
         if is_news {
             let state = shared::attention::Attention::DoneUnseen;
             let notice = Notice { session: self.facts.session(), name: self.name.clone(), state, text: how.to_owned() };

@@ -16,6 +16,7 @@ use shared::session::{Session, Status};
 use super::{App, Focus, Link, Overlay, Setting, View};
 use crate::event::{Asked, Effect, Event, PaneNews, PaneOrder, Reply, Then};
 use crate::keymap::{Key, Keymap};
+use crate::settings::Look;
 use crate::state::act::Deed;
 use crate::state::remembered::{Layout, Remembered};
 use crate::state::tests::{needing, session};
@@ -23,9 +24,7 @@ use crate::theme::Theme;
 
 pub fn setting() -> Setting {
     Setting {
-        keymap: Keymap::default(),
-        theme: Theme::none(),
-        prefix: shared::config::Prefix::default(),
+        look: Look { keymap: Keymap::default(), theme: Theme::none(), prefix: shared::config::Prefix::default() },
         here: "/home/me/src".into(),
         home: Some("/home/me".into()),
         zone: jiff::tz::TimeZone::UTC,

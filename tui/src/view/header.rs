@@ -97,7 +97,8 @@ fn banner(app: &App) -> Option<String> {
     let key = |action| app.keymap.hint(place, action);
     let keys = |does: &str| format!("{} {does}, {} {leaves}", key(Action::Refresh), key(Action::Quit));
     match &app.link {
-        Link::Up => None,
+        // what the settings lack is said for as long as it is so: they are not what their file says
+        Link::Up => app.wrong.first().map(|sentence| visible(sentence)),
         Link::Lost => Some("the daemon is gone; it is being started again … sessions go on".into()),
         Link::Stopped => Some(format!("the daemon was stopped; sessions go on. {}", keys("starts it again"))),
         Link::Failed(why) => Some(format!("{}; {}", visible(why), keys("tries again"))),

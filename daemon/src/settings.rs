@@ -1,0 +1,123 @@
+//! The settings as they are now: `config.toml` and the agents' manifests. Whoever asks gets the present ones; a mistake in the files
+//! leaves those of before, and is told until it is mended.
+
+mod follow;
+
+use std::io;
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
+
+use shared::config::Config;
+use shared::paths::Paths;
+use tokio::sync::watch;
+
+use crate::agent::Agents;
+use crate::context::Context;
+use crate::files;
+
+pub use follow::run;
+
+pub struct Settings {
+    config: RwLock<Arc<Config>>,
+    agents: RwLock<Arc<Agents>>,
+    /// What those were read from, by the names of the files.
+    manifests: Mutex<Vec<(String, String)>>,
+    /// What is wrong with the files, a sentence each.
+    wrong: Mutex<Vec<String>>,
+    /// Counts changes of any of these.
+    changes: watch::Sender<u64>,
+}
+
+impl Settings {
+    /// With what is wrong with `config.toml`, if something is.
+    pub fn new(paths: &Paths, config: Config, mut wrong: Vec<String>) -> Self {
+        let manifests = files::read_folder(&paths.agents(), "toml");
+        let (agents, of_agents) = Agents::read(&manifests);
+        wrong.extend(of_agents);
+        Self {
+            config: RwLock::new(Arc::new(config)),
+            agents: RwLock::new(Arc::new(agents)),
+            manifests: Mutex::new(manifests),
+            wrong: Mutex::new(wrong),
+            changes: watch::Sender::new(0),
+        }
+    }
+
+    pub fn config(&self) -> Arc<Config> {
+        Arc::clone(&self.config.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    pub fn agents(&self) -> Arc<Agents> {
+        Arc::clone(&self.agents.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    pub fn wrong(&self) -> Vec<String> {
+        self.wrong.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// For loops that sleep by settings: `changed()` on it returns when they are others.
+    pub fn changes(&self) -> watch::Receiver<u64> {
+        self.changes.subscribe()
+    }
+}
+
+/// Reads everything again and says what came of it. `blind` is why changes are not noticed, if they are not.
+fn read_again(context: &Context, blind: Option<String>) {
+    let settings = &context.settings;
+    let mut wrong: Vec<String> = blind.into_iter().collect();
+    let mut changed = Vec::new();
+    match read_config(&context.paths) {
+        Ok(config) => {
+            let before = settings.config();
+            if *before != config {
+                changed = differences(&before, &config);
+                *settings.config.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(config);
+            }
+        }
+        Err(why) => {
+            // what was wrong at the start already is told as it was then: there are no settings of before
+            let known = settings.wrong().into_iter().find(|sentence| sentence.starts_with(&why));
+            wrong.push(known.unwrap_or_else(|| format!("{why}; the settings of before are kept")));
+        }
+    }
+    let manifests = files::read_folder(&context.paths.agents(), "toml");
+    let (agents, of_agents) = Agents::read(&manifests);
+    wrong.extend(of_agents);
+    let known = std::mem::replace(&mut *settings.manifests.lock().unwrap_or_else(PoisonError::into_inner), manifests.clone());
+    if known != manifests {
+        changed.push("agents".to_owned());
+        *settings.agents.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(agents);
+    }
+    let before = std::mem::replace(&mut *settings.wrong.lock().unwrap_or_else(PoisonError::into_inner), wrong.clone());
+    for sentence in wrong.iter().filter(|sentence| !before.contains(sentence)) {
+        context.log.warn(sentence);
+    }
+    if wrong.is_empty() && !before.is_empty() {
+        context.log.note("the settings are in order again");
+    }
+    if !changed.is_empty() {
+        context.log.note(&format!("settings were changed: {}", changed.join(", ")));
+    }
+    if !changed.is_empty() || wrong != before {
+        settings.changes.send_modify(|count| *count += 1);
+    }
+}
+
+/// A file that is not there is one that says nothing.
+fn read_config(paths: &Paths) -> Result<Config, String> {
+    let path = paths.config_file();
+    match std::fs::read_to_string(&path) {
+        Ok(text) => Config::parse(&text).map_err(|error| error.to_string()),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Config::default()),
+        Err(error) => Err(format!("{}: {error}", path.display())),
+    }
+}
+
+/// The tables that say something else than before.
+fn differences(before: &Config, now: &Config) -> Vec<String> {
+    let (Ok(serde_json::Value::Object(before)), Ok(serde_json::Value::Object(now))) =
+        (serde_json::to_value(before), serde_json::to_value(now))
+    else {
+        return Vec::new();
+    };
+    now.into_iter().filter(|(key, value)| before.get(key) != Some(value)).map(|(key, _)| key).collect()
+}
