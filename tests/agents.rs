@@ -301,7 +301,7 @@ fn agents_of_the_users_own_have_rules_for_title_and_screen() {
     root.run(&["send", "work", "--enter", "y"]).ok();
     wait_state(&root, "work", "unknown");
     let status = root.run(&["daemon", "status"]).ok();
-    assert!(status.contains("bad.toml") && status.contains("unknown field"), "{status}");
+    assert!(status.contains("bad.toml") && status.contains("is not known here"), "{status}");
     assert!(!status.contains("mine.toml"), "{status}");
 }
 

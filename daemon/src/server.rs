@@ -51,7 +51,8 @@ pub async fn run(paths: Paths, config: Config, wrong: Vec<String>, ready: impl F
     // whoever started us may be in a session: what happens to that is not for us
     crate::holder::leave_sessions();
     files::private_dir(&paths.state)?;
-    let _lock = lock(&paths)?;
+    // let go by the kernel when the process is gone, not when this function is: until then the store's thread has the database open
+    std::mem::forget(lock(&paths)?);
     files::private_dir(&paths.runtime)?;
     files::private_dir(&paths.recordings())?;
     if let Some(parent) = paths.socket().parent() {

@@ -53,6 +53,8 @@ fn keys_are_answered_while_thirty_sessions_flood() {
     term.wait_for("all of them", |screen| find(screen, "/flood07").is_none());
     term.send(b"A");
     term.wait_for_text("30 selected");
+    // its row is new only when it has been asked for again
+    term.wait_for_text("29 active 1 ended");
     term.send(b"x");
     term.wait_for_text("End 29 sessions?");
     term.send(b"y");
