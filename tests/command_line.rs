@@ -108,8 +108,11 @@ fn a_reader_that_leaves_is_no_error() {
     }
     let pipes = ["sessions-tui ls", "sessions-tui ls --json", "sessions-tui events", "sessions-tui man", "sessions-tui doctor"];
     for pipe in pipes {
-        let said =
-            shell(&root, "bash", &format!("set +o pipefail; {{ {pipe}; echo \"code $?\" >&2; }} 2>&1 >/dev/null | cat; {pipe} | true"));
-        assert!(!said.contains("panicked") && !said.contains("error"), "{pipe}: {said}");
+        // nobody reads: what it says of that, and how it ends, goes elsewhere
+        let said = shell(&root, "bash", &format!("set +o pipefail; {{ {pipe}; echo \"code $?\" >&2; }} 2>said | true; cat said"));
+        let code = said.lines().last().and_then(|line| line.strip_prefix("code ")).and_then(|code| code.parse::<i32>().ok());
+        // as it would have ended, or by the pipe; doctor finds that no service is installed
+        assert!(matches!(code, Some(0 | 1 | 141)), "{pipe}: {said}");
+        assert_eq!(said.lines().count(), 1, "{pipe}: {said}");
     }
 }
