@@ -50,4 +50,5 @@ mod settings;
 mod shell;
 mod time_machine;
 mod upgrade;
+mod watch;
 mod webhook;

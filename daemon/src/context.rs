@@ -19,6 +19,7 @@ use crate::search::Turns;
 use crate::settings::Settings;
 use crate::store::StoreHandle;
 use crate::upkeep::Upkeep;
+use crate::watch::Watch;
 use crate::webhook::Post;
 
 pub type Context = Arc<World>;
@@ -32,6 +33,7 @@ pub struct World {
     pub execs: Execs,
     pub queue: Queue,
     pub upkeep: Upkeep,
+    pub watch: Watch,
     pub searches: Turns,
     pub replays: Turns,
     pub clock: Clock,

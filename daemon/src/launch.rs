@@ -102,6 +102,7 @@ pub fn plain(context: &Context, author: Author) -> New {
         metadata: Map::new(),
         idle_timeout: None,
         max_duration: None,
+        watch: None,
         defaults: context.config().policy.clone(),
         group: None,
         limits: context.config().groups.clone(),

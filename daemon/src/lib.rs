@@ -39,6 +39,7 @@ mod store;
 mod tty;
 mod upkeep;
 mod wake;
+mod watch;
 mod webhook;
 
 /// What is wrong with the agents' manifests in a folder, a sentence each.

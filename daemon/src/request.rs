@@ -3,6 +3,7 @@
 mod daemon;
 mod event;
 mod exec;
+mod files;
 mod find;
 mod forget;
 mod hook;
@@ -246,6 +247,7 @@ pub async fn perform(context: &Context, caller: &Arc<Caller>, id: u64, request: 
         Request::Hook(said) => answer!(hook::hook(context, said).await),
         Request::Explain { name } => answer!(hook::explain(context, name).await),
         Request::Agents => answer!(Ok(context.agents().known())),
+        Request::Files { name, since, limit, at_once } => answer!(files::changed(context, name, since, limit, at_once).await),
         Request::Commands { name, limit } => answer!(exec::commands(context, name, limit).await),
         Request::Detach { name } => answer!(terminal::detach(context, name).await),
         Request::Resize { size } => answer!(terminal::resize(caller, size).await),

@@ -27,6 +27,7 @@ use crate::registry::Registry;
 use crate::settings::{self, Settings};
 use crate::store::{self, StoreHandle};
 use crate::upkeep::{self, Upkeep};
+use crate::watch::{self as files_watch, Watch};
 use crate::webhook::{self, Post};
 use crate::{cleanup, command, connection, expiry, files, hibernate, queue, recover, request, restore};
 
@@ -80,6 +81,7 @@ pub async fn run(paths: Paths, config: Config, wrong: Vec<String>, ready: impl F
         tokio::spawn(expiry::run(context.clone())),
         tokio::spawn(cleanup::run(context.clone())),
         tokio::spawn(upkeep::run(context.clone())),
+        tokio::spawn(files_watch::run(context.clone())),
         tokio::spawn(count_activity(context.clone())),
         tokio::spawn(settings::run(context.clone())),
         tokio::spawn(command::catch_up_ended(context.clone())),
@@ -94,6 +96,7 @@ pub async fn run(paths: Paths, config: Config, wrong: Vec<String>, ready: impl F
             let _ = context.store.touch(handle.facts.session(), at, handle.facts.last_steady()).await;
         }
     }
+    context.watch.settle().await;
     context.store.settle().await;
     context.log.note("daemon stopped");
     outcome?;
@@ -158,6 +161,7 @@ async fn open_world(paths: Paths, config: Config, log: Log, wrong: Vec<String>, 
         execs: crate::exec::Execs::default(),
         queue: Queue::default(),
         upkeep: Upkeep::default(),
+        watch: Watch::default(),
         searches: crate::search::Turns::default(),
         replays: crate::search::Turns::default(),
         clock,

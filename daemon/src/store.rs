@@ -27,6 +27,7 @@ mod search;
 mod session;
 mod stats;
 mod thread;
+mod watch;
 mod webhook;
 
 use std::borrow::Cow;
@@ -57,6 +58,7 @@ pub use recorded::Recorded;
 pub use restore::AfterLoss;
 pub use runtime::{Ending, EndingAt, LiveRuntime, Settles};
 pub use search::{ExecFacts, Scope, SearchedEvent, SearchedExec, SearchedRuntime, SearchedSession};
+pub use watch::{Burst, Watched};
 pub use webhook::{Head, NewWebhook, Settled};
 
 #[derive(Debug, thiserror::Error)]

@@ -141,6 +141,9 @@ pub struct Layers {
     /// Why the session is thought to be in its state, the strongest first.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub evidence: Vec<crate::attention::Clue>,
+    /// Whether changes of files in the workspace are noticed.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub watch: Option<crate::watch::Watching>,
 }
 
 /// A session of a thread in one line.

@@ -13,6 +13,7 @@ pub const COMMENTED_DEFAULT: &str = include_str!("config/default.toml");
 
 use crate::exec::Language;
 use crate::policy::{Kind, Limit, Policy, Span};
+use crate::watch::WatchMode;
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -32,6 +33,7 @@ pub struct Config {
     pub pause: PauseConfig,
     pub attention: AttentionConfig,
     pub notify: NotifyConfig,
+    pub watch: WatchConfig,
 }
 
 /// Freezing, hibernating, and starting again.
@@ -123,6 +125,36 @@ impl NotifyConfig {
             if unknown.is_some() {
                 return Err(format!("{word:?} may have {{title}}, {{body}}, {{name}} and {{state}} in it, no other braces"));
             }
+        }
+        Ok(())
+    }
+}
+
+/// Files that change in the workspaces of sessions.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct WatchConfig {
+    /// For sessions of which nothing else was asked (`new --watch`).
+    pub mode: WatchMode,
+    /// With more folders than this, not counting ignored ones, a tree is huge.
+    pub max_folders: u32,
+    /// With more files than this, too.
+    pub max_files: u32,
+    /// What is of no interest beside what `.gitignore` says, in its language.
+    pub ignore: Vec<String>,
+}
+
+impl Default for WatchConfig {
+    fn default() -> Self {
+        // a watch of the system's and half a kilobyte of memory for each folder, a hundred bytes for each file
+        Self { mode: WatchMode::Auto, max_folders: 5_000, max_files: 50_000, ignore: Vec::new() }
+    }
+}
+
+impl WatchConfig {
+    fn check(&self) -> Result<(), String> {
+        for pattern in &self.ignore {
+            globset::Glob::new(pattern).map_err(|error| format!("{pattern:?}: {}", error.kind()))?;
         }
         Ok(())
     }

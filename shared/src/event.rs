@@ -86,6 +86,7 @@ pub const RESERVED: &[(&str, &str)] = &[
     ("bell", ""),
     ("notification", ""),
     ("notified", ""),
+    ("watch", "new --watch"),
     ("file_changed", ""),
     ("exec_started", ""),
     ("exec_finished", ""),

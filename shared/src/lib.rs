@@ -33,6 +33,7 @@ pub mod terminal;
 pub mod text;
 pub mod thread;
 pub mod transcript;
+pub mod watch;
 pub mod webhook;
 
 /// The release, as `--version` and the hello print it.

@@ -21,6 +21,7 @@ use crate::screen::Size;
 use crate::search::{Hit, Pattern, SearchQuery};
 use crate::session::Status;
 use crate::terminal::TerminalKind;
+use crate::watch::{Since, WatchMode};
 use crate::webhook::Hears;
 
 pub use crate::answer::*;
@@ -178,6 +179,16 @@ pub enum Request {
     Commands {
         name: String,
         limit: Option<u32>,
+    },
+    /// Files of its workspace that changed while it was active, newest first; answered with `ChangedFiles`.
+    Files {
+        name: String,
+        #[serde(default)]
+        since: Since,
+        limit: Option<u32>,
+        /// Also what happened just now; without it, what has been told.
+        #[serde(default)]
+        at_once: bool,
     },
     /// An agent's hook was called.
     Hook(Hook),
@@ -385,6 +396,8 @@ pub struct NewSession {
     pub queue: bool,
     /// What of its terminal is recorded; without it, what the settings say.
     pub keeps: Option<Keeps>,
+    /// Whether changes of files in its workspace are told; without it, what the settings say.
+    pub watch: Option<WatchMode>,
 }
 
 /// Everything of a session stands still until it is resumed.

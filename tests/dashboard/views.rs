@@ -48,7 +48,7 @@ fn the_detail_tells_everything_and_plays_from_an_event() {
     term.wait_for_text("b.rs");
     term.send(b"G");
     term.send(TAB);
-    term.wait_for_text("no files");
+    term.wait_for_text("no file of the workspace has changed, since it began: not watched: the session is completed");
     term.send(b"\x1b[Z\x1b[Z");
     term.wait_for_text("echo from-a-call");
     term.send(b"q");

@@ -6,6 +6,7 @@ mod daemon;
 mod doctor;
 mod event;
 mod exec;
+mod files;
 mod filter;
 mod group;
 mod hook;
@@ -204,6 +205,14 @@ pub enum Command {
         #[arg(long)]
         json: bool,
     },
+    /// Files that changed in a session's workspace while it was active
+    #[command(after_help = files::HELP)]
+    Files {
+        /// The session: its name, its id, or the beginning of either
+        name: String,
+        #[command(subcommand)]
+        command: files::FilesCommand,
+    },
     /// Find text in all output, code, events and tasks of all sessions, newest first
     #[command(after_help = search::HELP)]
     Search(Box<search::SearchArgs>),
@@ -325,6 +334,9 @@ pub struct NewArgs {
     /// Record what is typed too, except into a terminal that does not show it (passwords)
     #[arg(long, conflicts_with_all = ["no_run", "no_record"])]
     record_input: bool,
+    /// Tell of files that change in its workspace: auto (not in a home folder or a huge tree), on, off [default: config.toml, else auto]
+    #[arg(long, value_name = "MODE", value_parser = parse::watch)]
+    watch: Option<shared::watch::WatchMode>,
     /// A variable for the program
     #[arg(short, long = "env", value_name = "NAME=VALUE", value_parser = parse::variable)]
     env: Vec<(String, String)>,
@@ -486,6 +498,7 @@ async fn perform(paths: &Paths, command: Command) -> Result<(), Failure> {
         Command::Life(command) => life::perform(paths, command).await,
         Command::Record(command) => record::perform(paths, command).await,
         Command::Recording(command) => recording::perform(paths, command).await,
+        Command::Files { name, command } => files::perform(paths, name, command).await,
         Command::Search(args) => search::search(paths, *args).await,
         Command::Replay(args) => replay::replay(paths, args).await,
         Command::Stats(command) => stats::perform(paths, command).await,

@@ -101,6 +101,7 @@ pub enum Asked {
     Events(SessionId),
     Calls(SessionId),
     Marks(SessionId),
+    Files(SessionId),
     Open(Box<Opens>),
     /// Of the time machine that is open.
     Time(Turn, replay::Asked),
@@ -148,6 +149,7 @@ pub enum Reply {
     Events(Vec<shared::event::Event>),
     Calls(Vec<HistoryEntry>),
     Outline(Outline),
+    Files(shared::watch::ChangedFiles),
     Time(replay::Event),
     Moment(Moment),
     Stats(Box<Stats>),

@@ -152,7 +152,7 @@ pub const ROWS: &[Row] = rows! {
     Messages "messages" "what was said here" ["m"], &[List, Grid, Beside, Detail, Stats, Hits];
     NextTab "next-tab" "next page" ["tab"], &[Detail];
     PreviousTab "previous-tab" "page before" ["backtab"], &[Detail];
-    Kinds "kinds" "which kinds of events" ["K"], &[Detail];
+    Kinds "kinds" "which kinds of events; files since when" ["K"], &[Detail];
     Copy "copy" "copy its name to the clipboard" ["y"], SESSIONS;
     Copy "copy" "copy this row to the clipboard" ["y"], &[Detail, Messages, Hits];
     Refresh "refresh" "ask the daemon again" ["ctrl-l", "ctrl-r"], EVERYWHERE;

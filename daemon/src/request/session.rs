@@ -58,6 +58,7 @@ pub async fn new(context: &Context, new: NewSession, author: Author) -> Result<C
         metadata: data("--metadata", new.metadata)?,
         idle_timeout: new.idle_timeout,
         max_duration: new.max_duration,
+        watch: new.watch,
         group,
         runtime,
         ..launch::plain(context, author)
@@ -244,6 +245,7 @@ pub async fn show(context: &Context, name: String) -> Result<Layers, Failure> {
     let evidence = super::program_of(context, &session).map(|handle| handle.facts.explain()).unwrap_or_default();
     Ok(Layers {
         evidence,
+        watch: Some(super::files::watching(context, &session)),
         thread: store.thread_of(session.id).await?,
         sessions: store.lines_of_thread(session.id).await?,
         session,

@@ -89,14 +89,7 @@ fn watch(points: &Points, touched: &Arc<Notify>) -> notify::Result<RecommendedWa
 }
 
 fn in_words(error: &notify::Error) -> String {
-    let why = match &error.kind {
-        notify::ErrorKind::MaxFilesWatch => "the system's limit on watches is reached (sysctl fs.inotify.max_user_watches)".to_owned(),
-        notify::ErrorKind::Io(error) if error.raw_os_error() == Some(rustix::io::Errno::MFILE.raw_os_error()) => {
-            "the system's limit on watchers is reached (sysctl fs.inotify.max_user_instances)".to_owned()
-        }
-        _ => error.to_string(),
-    };
-    format!("changes of the settings are not noticed until the daemon is restarted: {why}")
+    format!("changes of the settings are not noticed until the daemon is restarted: {}", crate::watch::in_words(error))
 }
 
 /// What has to be watched to hear of any change: the folders of the files, of what they link to, and of what is not there yet.

@@ -13,6 +13,7 @@ use shared::runtime::{Keeps, Launch};
 use shared::screen::Size;
 use shared::session::{DEFAULT_ITERATIONS, Session, Status};
 use shared::terminal::TerminalKind;
+use shared::watch::WatchMode;
 use shared::{json, name, text};
 
 use super::launch::DEFAULT_SIZE;
@@ -39,6 +40,8 @@ pub struct New {
     pub metadata: Map<String, Value>,
     pub idle_timeout: Option<Limit>,
     pub max_duration: Option<Limit>,
+    /// Whether its files are watched, if that was said.
+    pub watch: Option<WatchMode>,
     /// Defaults by kind of session.
     pub defaults: shared::config::PolicyConfig,
     /// The group to count in; a full one makes it wait.
@@ -229,6 +232,10 @@ impl Change<'_> {
             self.execute("UPDATE sessions SET policy = ?1 WHERE id = ?2", params![stored_policy(policy)?, id])?;
             self.tell(Fact::new(session, new.author, "policy", json!(policy)))?;
         }
+        if let Some(watch) = new.watch {
+            self.execute("UPDATE sessions SET watch = ?1 WHERE id = ?2", params![watch.as_str(), id])?;
+            self.tell(Fact::new(session, new.author, "watch", json!({"mode": watch})))?;
+        }
         if !new.context.is_empty() || !new.metadata.is_empty() {
             self.merge(session, new.context.clone(), new.metadata.clone(), new.author)?;
         }
@@ -291,8 +298,8 @@ impl Change<'_> {
         let steady = (!must_wait).then(|| self.clock.now());
         self.execute(
             "INSERT INTO sessions (id, thread_id, mode, task, status, created_at, updated_at, last_activity_at, max_iterations, policy,
-                group_name, started_at, active_since, idle_since)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?6, ?6, ?7, ?8, ?9, ?10, ?11, ?11)",
+                group_name, started_at, active_since, idle_since, watch)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?6, ?6, ?7, ?8, ?9, ?10, ?11, ?11, ?12)",
             params![
                 session.to_string(),
                 thread.id.to_string(),
@@ -305,6 +312,7 @@ impl Change<'_> {
                 new.group,
                 (!must_wait).then_some(now),
                 steady,
+                new.watch.map(WatchMode::as_str),
             ],
         )?;
         self.execute("UPDATE threads SET task_count = task_count + 1 WHERE id = ?1", [thread.id.to_string()])?;

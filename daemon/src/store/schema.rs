@@ -12,6 +12,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("../../migrations/0004_attention.sql"),
     include_str!("../../migrations/0005_pause.sql"),
     include_str!("../../migrations/0006_agents.sql"),
+    include_str!("../../migrations/0007_watch.sql"),
 ];
 
 pub(super) fn known_version() -> i64 {

@@ -64,6 +64,9 @@ impl Config {
         if let Err(reason) = self.notify.check() {
             return Some(Wrong::new("notify.command", reason));
         }
+        if let Err(reason) = self.watch.check() {
+            return Some(Wrong::new("watch.ignore", reason));
+        }
         if self.pause.memory_pressure > 99 {
             return Some(Wrong::new("pause.memory_pressure", "is a share of the time in percent, 99 at most"));
         }

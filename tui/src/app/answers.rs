@@ -75,6 +75,7 @@ impl App {
             (Asked::States(id), Reply::States(states)) => self.in_detail(id, |detail| detail.take_states(states)),
             (Asked::Events(id), Reply::Events(events)) => self.in_detail(id, |detail| detail.take_events(events)),
             (Asked::Calls(id), Reply::Calls(calls)) => self.in_detail(id, |detail| detail.take_calls(calls)),
+            (Asked::Files(id), Reply::Files(changed)) => self.in_detail(id, |detail| detail.take_files(changed)),
             (Asked::Marks(id), Reply::Outline(outline)) => self.in_detail(id, |detail| detail.take_outline(&outline)),
             // unless the user did not want to wait
             (Asked::Open(opens), Reply::Outline(outline)) if std::mem::take(&mut self.is_opening) => self.opened(&opens, outline),
@@ -121,7 +122,7 @@ impl App {
             Asked::Moment(turn) => self.in_hits(|hits| hits.take_moment(*turn, None)),
             Asked::Stats | Asked::Calendar | Asked::Disk => self.in_charts(|charts| charts.failure = Some(why)),
             // what was never recorded has no commands to show
-            Asked::Marks(_) | Asked::Calls(_) | Asked::States(_) => Vec::new(),
+            Asked::Marks(_) | Asked::Calls(_) | Asked::States(_) | Asked::Files(_) => Vec::new(),
             Asked::Layers(id) | Asked::Events(id) => self.in_detail(*id, |detail| detail.failure = Some(why)),
             Asked::Exec(turn) => {
                 self.line_refused(*turn, &why);

@@ -10,7 +10,7 @@ use crate::event::{Asked, Effect, Where};
 use crate::keymap::{Action, Place};
 use crate::replay;
 use crate::state::act::Deed;
-use crate::state::detail::{Detail, Opening};
+use crate::state::detail::{Detail, Opening, Page};
 use crate::state::form::Form;
 use crate::state::hits::{self, Hits};
 use crate::state::list::Scope;
@@ -161,13 +161,15 @@ impl App {
             Action::Refresh => self.refresh(),
             Action::NextTab => self.turn_page(1),
             Action::PreviousTab => self.turn_page(-1),
-            Action::Kinds => {
-                if let Some(View::Detail(detail)) = self.views.last_mut() {
+            Action::Kinds => match self.views.last_mut() {
+                Some(View::Detail(detail)) if detail.page == Page::Files => detail.turn_files().into_iter().collect(),
+                Some(View::Detail(detail)) => {
                     detail.kinds = detail.kinds.next();
                     detail.go_to(0);
+                    Vec::new()
                 }
-                Vec::new()
-            }
+                _ => Vec::new(),
+            },
             Action::Copy => self.copy(),
             Action::Palette => {
                 self.overlay = Some(Overlay::Palette(Box::new(Palette::new(&self.keymap, self.place()))));

@@ -9,6 +9,7 @@ use shared::policy::Span;
 use shared::screen::Size;
 use shared::session::Status;
 use shared::terminal::TerminalKind;
+use shared::watch::WatchMode;
 
 /// `wait --for quiet` without a time.
 const QUIET_MS: u64 = 1000;
@@ -47,6 +48,10 @@ pub fn language(text: &str) -> Result<Language, String> {
 pub fn terminal(text: &str) -> Result<TerminalKind, String> {
     TerminalKind::parse(text)
         .ok_or_else(|| format!("{text:?} is not a terminal of a session: terminal (its program), bash, python or node"))
+}
+
+pub fn watch(text: &str) -> Result<WatchMode, String> {
+    WatchMode::parse(text).ok_or_else(|| format!("{text:?} is not a way to watch: auto, on or off"))
 }
 
 pub fn duration_ms(text: &str) -> Result<u64, String> {

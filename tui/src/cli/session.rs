@@ -51,6 +51,7 @@ pub async fn new(paths: &Paths, args: NewArgs) -> Result<(), Failure> {
             (_, true) => Some(Keeps::OutputAndInput),
             _ => None,
         },
+        watch: args.watch,
     };
     let changed: Changed = connect::call(paths, Request::New(request)).await?;
     if args.json {
@@ -154,6 +155,9 @@ fn layers_text(layers: &Layers) -> String {
     }
     if let Some(group) = &session.group {
         out += &table::field("group", group);
+    }
+    if let Some(watch) = &layers.watch {
+        out += &table::field("files", &watch.in_words());
     }
     out += &table::field("created", &session.created_at.to_string());
     out += &table::field("last activity", &session.last_activity_at.to_string());

@@ -25,6 +25,7 @@ pub fn understood(asked: Asked, answer: Answer) -> Event {
         Asked::States(_) => of(answer, Reply::States),
         Asked::Events(_) => of(answer, Reply::Events),
         Asked::Calls(_) => of(answer, Reply::Calls),
+        Asked::Files(_) => of(answer, Reply::Files),
         Asked::Marks(_) | Asked::Open(_) => of(answer, Reply::Outline),
         Asked::Time(_, what) => Ok(Reply::Time(replay::understood(*what, answer))),
         Asked::Moment(_) => of(answer, Reply::Moment),

@@ -10,9 +10,16 @@ use shared::message::{Layers, Request};
 use shared::replay::{Mark, MarkKind, Of, Outline};
 use shared::session::Session;
 use shared::text::visible;
+use shared::watch::{ChangedFile, ChangedFiles, Since};
 
 use super::tree;
 use crate::event::{Asked, Effect, Spot, Where};
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum AtOnce {
+    Yes,
+    No,
+}
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Page {
@@ -116,6 +123,10 @@ pub struct Detail {
     has_new_marks: bool,
     calls: Vec<HistoryEntry>,
     marks: Vec<(RuntimeId, jiff::Timestamp, Mark)>,
+    pub changed: Option<ChangedFiles>,
+    has_new_files: bool,
+    /// From when on files are shown.
+    pub files_since: Since,
     pub kinds: Kinds,
     pub filter: String,
     closed: HashSet<String>,
@@ -145,6 +156,7 @@ impl Detail {
             Effect::Ask(Asked::Layers(id), Request::Show { name: name.clone() }),
             Effect::Ask(Asked::Events(id), Request::Recent { name: name.clone(), before: None, most: BATCH }),
             Effect::Ask(Asked::Calls(id), Request::History { place: place(), language: None, limit: Some(BATCH) }),
+            self.ask_files(id, AtOnce::Yes),
         ];
         let session = self.session.as_ref();
         if session.is_some_and(|session| !session.languages.is_empty()) {
@@ -156,6 +168,18 @@ impl Detail {
             effects.push(Effect::Ask(Asked::Marks(id), Request::Replay(of)));
         }
         effects
+    }
+
+    fn ask_files(&self, id: SessionId, at_once: AtOnce) -> Effect {
+        let at_once = at_once == AtOnce::Yes;
+        Effect::Ask(Asked::Files(id), Request::Files { name: id.to_string(), since: self.files_since, limit: None, at_once })
+    }
+
+    /// Files since the session began, or since its last command did.
+    pub fn turn_files(&mut self) -> Option<Effect> {
+        self.files_since = if self.files_since == Since::Start { Since::Command } else { Since::Start };
+        self.go_to(0);
+        Some(self.ask_files(self.id()?, AtOnce::Yes))
     }
 
     pub fn is_of(&self, id: SessionId) -> bool {
@@ -174,6 +198,11 @@ impl Detail {
 
     pub fn take_calls(&mut self, calls: Vec<HistoryEntry>) {
         self.calls = calls;
+        self.clamp();
+    }
+
+    pub fn take_files(&mut self, changed: ChangedFiles) {
+        self.changed = Some(changed);
         self.clamp();
     }
 
@@ -220,6 +249,7 @@ impl Detail {
         self.has_new_calls |= matches!(event.kind.as_str(), "exec_started" | "exec_finished");
         // a shell has begun or ended a command
         self.has_new_marks |= event.kind == "status";
+        self.has_new_files |= event.kind == "file_changed";
     }
 
     /// The session has changed: what of it is shown and was not in its row.
@@ -227,6 +257,11 @@ impl Detail {
         let (id, name, runtime) = (session.id, session.id.to_string(), session.runtime);
         self.session = Some(session);
         let mut effects = vec![Effect::Ask(Asked::Layers(id), Request::Show { name: name.clone() })];
+        let has_new_command = (self.has_new_marks || self.has_new_calls) && self.files_since == Since::Command;
+        if std::mem::take(&mut self.has_new_files) || has_new_command {
+            // what has been told: to ask for more would have it told, and that is why we are here
+            effects.push(self.ask_files(id, AtOnce::No));
+        }
         if let Some(runtime) = runtime.filter(|_| std::mem::take(&mut self.has_new_marks)) {
             let of = Of { name: name.clone(), language: None, runtime: Some(runtime) };
             effects.push(Effect::Ask(Asked::Marks(id), Request::Replay(of)));
@@ -347,14 +382,10 @@ impl Detail {
         rows.into_iter().filter(|row| self.passes(&format!("{} {}", row.key, row.value))).collect()
     }
 
-    /// Files that events tell of, newest first: what happened, and where.
-    pub fn files(&self) -> Vec<(jiff::Timestamp, String, String)> {
-        let changed = self.events.iter().filter(|event| event.kind == "file_changed");
-        let text = |event: &Event, key: &str| event.data.get(key).and_then(serde_json::Value::as_str).map(visible);
-        changed
-            .map(|event| (event.at, text(event, "change").unwrap_or_else(|| "changed".into()), text(event, "path").unwrap_or_default()))
-            .filter(|(_, _, path)| self.passes(path))
-            .collect()
+    /// Files that changed, newest first.
+    pub fn files(&self) -> Vec<&ChangedFile> {
+        let all = self.changed.iter().flat_map(|changed| &changed.files);
+        all.filter(|file| self.passes(&format!("{} {}", file.change.as_str(), file.path))).collect()
     }
 
     /// Folds or unfolds; or gives what enter opens.
@@ -376,7 +407,7 @@ impl Detail {
                 })
             }
             Page::Files => {
-                let at = self.files().get(cursor)?.0;
+                let at = self.files().get(cursor)?.at;
                 let runtime = session.runtime?;
                 Some(Opening::Spot(Spot { runtime, at: Where::Moment(at) }))
             }
@@ -400,7 +431,7 @@ impl Detail {
             Page::Events => self.events().get(cursor).map(|event| format!("{} {} {}", event.at, event.kind, event.data)),
             Page::Commands => self.commands().get(cursor).map(|command| command.text.clone()),
             Page::Context => self.context().get(cursor).map(|row| row.value.clone()),
-            Page::Files => self.files().get(cursor).map(|(_, _, path)| path.clone()),
+            Page::Files => self.files().get(cursor).map(|file| file.path.clone()),
         }
     }
 
@@ -445,7 +476,7 @@ mod tests {
     #[test]
     fn events_come_in_pages_and_the_cursor_stays_on_its_own() {
         let (mut detail, asks) = Detail::open(session("a", Status::Active));
-        assert_eq!(asks.len(), 3, "nothing was recorded, no interpreter runs");
+        assert_eq!(asks.len(), 4, "nothing was recorded, no interpreter runs");
         detail.page = Page::Events;
         let first: Vec<Event> = (501..=1000).rev().map(|seq| event(&detail, seq, "iteration")).collect();
         detail.take_events(first);
@@ -475,7 +506,7 @@ mod tests {
         of.runtime = Some(runtime);
         of.context = serde_json::json!({"next": {"step": 1}});
         let (mut detail, asks) = Detail::open(of);
-        assert_eq!(asks.len(), 4);
+        assert_eq!(asks.len(), 5);
         let told = event(&detail, 7, "error");
         detail.take_events(vec![told.clone()]);
         detail.page = Page::Events;
@@ -487,5 +518,38 @@ mod tests {
         detail.open_row();
         assert_eq!(detail.count(), open);
         assert_eq!(Page::Layers.step(-1), Page::Files);
+    }
+    #[test]
+    fn files_are_asked_for_again_when_some_have_changed_but_not_at_once() {
+        let (mut detail, asks) = Detail::open(session("a", Status::Active));
+        assert!(asks.iter().any(|ask| matches!(ask, Effect::Ask(Asked::Files(_), Request::Files { at_once: true, .. }))));
+        let file = |path: &str| ChangedFile {
+            path: path.into(),
+            change: shared::watch::FileChange::Changed,
+            at: jiff::Timestamp::UNIX_EPOCH,
+            times: 1,
+        };
+        let changed = ChangedFiles {
+            workspace: "/w".into(),
+            watch: shared::watch::Watching::off("no"),
+            since: jiff::Timestamp::UNIX_EPOCH,
+            command: None,
+            files: vec![file("src/a"), file("b")],
+            more: 0,
+        };
+        detail.take_files(changed);
+        detail.page = Page::Files;
+        assert_eq!(detail.count(), 2);
+        detail.filter = "SRC".into();
+        assert_eq!((detail.count(), detail.row_text()), (1, Some("src/a".into())));
+        let asks_files = |effects: &[Effect]| {
+            effects.iter().any(|ask| matches!(ask, Effect::Ask(Asked::Files(_), Request::Files { at_once: false, .. })))
+        };
+        let of = detail.session.clone().expect("a session");
+        assert!(!asks_files(&detail.freshen(of.clone())));
+        let news = event(&detail, 7, "file_changed");
+        detail.told(&news);
+        assert!(asks_files(&detail.freshen(of)));
+        assert!(matches!(detail.turn_files(), Some(Effect::Ask(_, Request::Files { since: Since::Command, .. }))));
     }
 }

@@ -140,6 +140,7 @@ fn of_session(session: &Session, layers: Option<&Layers>, lines: &mut Lines<'_>)
     }
     lines.field("policy", format!("idle {}, in all {}", session.policy.idle_timeout, session.policy.max_duration));
     lines.maybe("group", session.group.as_deref());
+    lines.maybe("files", layers.and_then(|layers| layers.watch.as_ref()).map(shared::watch::Watching::in_words).as_deref());
     lines.maybe("result", session.result.as_deref());
     if let Some(error) = &session.error {
         lines.bad("error", error);

@@ -6,6 +6,7 @@ use ratatui::text::{Line, Span};
 use ratatui::widgets::Paragraph;
 use shared::event::Event;
 use shared::text::{fit, visible};
+use shared::watch::{ChangedFiles, FileChange, Since, Watching};
 
 use super::{areas, cell, rule, wrapped};
 use crate::app::App;
@@ -36,6 +37,14 @@ pub fn draw(app: &App, detail: &Detail, frame: &mut Frame<'_>) {
     if detail.page == Page::Events {
         about.push((format!("kinds: {}", detail.kinds.words()), theme.dim));
     }
+    if detail.page == Page::Files
+        && let Some(changed) = &detail.changed
+    {
+        about.push((since_words(detail, changed), theme.dim));
+        if !matches!(changed.watch, Watching::On { .. }) && !detail.files().is_empty() {
+            about.push((visible(&changed.watch.in_words()), theme.warn));
+        }
+    }
     if let Some(failure) = &detail.failure {
         about.push((failure.clone(), theme.bad));
     }
@@ -45,7 +54,7 @@ pub fn draw(app: &App, detail: &Detail, frame: &mut Frame<'_>) {
     let rows = areas::page(app);
     let lines = lines(app, detail, usize::from(rows.width));
     if lines.is_empty() {
-        let lines = wrapped(empty(detail.page), usize::from(rows.width).saturating_sub(2));
+        let lines = wrapped(&empty(detail), usize::from(rows.width).saturating_sub(2));
         let lines: Vec<Line<'_>> = lines.into_iter().map(|line| Line::styled(format!(" {line}"), theme.dim)).collect();
         frame.render_widget(Paragraph::new(lines), rows);
         return;
@@ -63,13 +72,33 @@ pub fn draw(app: &App, detail: &Detail, frame: &mut Frame<'_>) {
     }
 }
 
-fn empty(page: Page) -> &'static str {
-    match page {
+fn empty(detail: &Detail) -> String {
+    let text = match detail.page {
         Page::Layers => "asking …",
         Page::Events => "no events of this kind",
         Page::Commands => "no commands: shells that mark them (OSC 133) and calls to interpreters come here",
         Page::Context => "no context: `sessions-tui context NAME --set JSON` keeps what whoever goes on needs to know",
-        Page::Files => "no files: events of type file_changed come here; nothing tells them by itself yet",
+        Page::Files => match &detail.changed {
+            None => "asking …",
+            Some(changed) if changed.files.is_empty() => {
+                return format!(
+                    "no file of the workspace has changed, {}: {}",
+                    since_words(detail, changed),
+                    visible(&changed.watch.in_words())
+                );
+            }
+            Some(_) => "no file with this in its name",
+        },
+    };
+    text.to_owned()
+}
+
+/// From when on files are shown.
+fn since_words(detail: &Detail, changed: &ChangedFiles) -> String {
+    match (&changed.command, detail.files_since) {
+        (Some(command), _) => format!("since {}", fit(&visible(command.lines().next().unwrap_or_default()), 40)),
+        (None, Since::Command) => "since it began: no command yet".to_owned(),
+        (None, _) => "since it began".to_owned(),
     }
 }
 
@@ -141,11 +170,18 @@ fn lines(app: &App, detail: &Detail, width: usize) -> Vec<Line<'static>> {
         Page::Files => detail
             .files()
             .into_iter()
-            .map(|(at, change, path)| {
+            .map(|file| {
+                let style = match file.change {
+                    FileChange::Created => theme.good,
+                    FileChange::Changed => theme.note,
+                    FileChange::Removed => theme.bad,
+                };
+                let times = if file.times > 1 { format!(" ×{}", file.times) } else { String::new() };
                 Line::from(vec![
-                    Span::styled(format!(" {} ", clock(app, at)), theme.dim),
-                    Span::styled(cell(&change, 9) + " ", theme.note),
-                    Span::raw(fit(&path, width.saturating_sub(22))),
+                    Span::styled(format!(" {} ", clock(app, file.at)), theme.dim),
+                    Span::styled(cell(file.change.as_str(), 8) + " ", style),
+                    Span::raw(fit(&visible(&file.path), width.saturating_sub(19 + times.chars().count()))),
+                    Span::styled(times, theme.dim),
                 ])
             })
             .collect(),

@@ -145,8 +145,10 @@ fn hints(app: &App, area: Rect) -> Vec<(String, &'static str, Option<Action>, u1
                 Page::Context => wanted.push(key(Action::Open, "fold")),
                 _ => wanted.push(key(Action::Open, "play from there")),
             }
-            if detail.page == Page::Events {
-                wanted.push(key(Action::Kinds, "kinds"));
+            match detail.page {
+                Page::Events => wanted.push(key(Action::Kinds, "kinds")),
+                Page::Files => wanted.push(key(Action::Kinds, "since when")),
+                _ => {}
             }
             wanted.push(key(Action::Filter, "filter"));
             wanted.push(key(Action::Attach, "attach"));

@@ -1,0 +1,40 @@
+//! Files of a workspace that changed while its session was active.
+
+use shared::message::Failure;
+use shared::session::{Session, Status};
+use shared::watch::{ChangedFiles, Since, Watching};
+
+use super::find;
+use crate::context::Context;
+
+/// Files of one answer, unless another number is asked for; and at most.
+const USUAL: u32 = 1000;
+const MOST: u32 = 20_000;
+
+pub async fn changed(context: &Context, name: String, since: Since, limit: Option<u32>, at_once: bool) -> Result<ChangedFiles, Failure> {
+    let session = find(context, name).await?;
+    if at_once {
+        // also for a session that has just ended
+        context.watch.settle().await;
+    }
+    let (since, command) = match since {
+        Since::Start => (session.created_at, None),
+        Since::At(at) => (at, None),
+        Since::Command => match context.store.last_command(session.id).await? {
+            Some((text, began_at)) => (began_at, Some(text)),
+            None => (session.created_at, None),
+        },
+    };
+    let (files, all) = context.store.changed_files(session.id, since, limit.unwrap_or(USUAL).clamp(1, MOST)).await?;
+    let more = all.saturating_sub(files.len() as u64);
+    Ok(ChangedFiles { watch: watching(context, &session), workspace: session.workspace, since, command, files, more })
+}
+
+/// Whether its files are watched now; if not, why.
+pub fn watching(context: &Context, session: &Session) -> Watching {
+    match context.watch.state(session.id) {
+        Some(state) => state,
+        None if session.status == Status::Active => Watching::off("it has only just begun"),
+        None => Watching::off(format!("the session is {}", session.status)),
+    }
+}

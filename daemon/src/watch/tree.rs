@@ -1,0 +1,609 @@
+//! One workspace that is watched: its folders, the files that are known in them, and what has changed since it was last asked.
+//! A change is what is different on the disk, whatever the system calls it: events only say where to look.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::ffi::OsString;
+use std::fs::Metadata;
+use std::io;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use jiff::Timestamp;
+use shared::watch::{FileChange, Watching, together};
+
+use super::rules::{self, Rules};
+
+/// Changed files that are kept by name until they are told; of more, only how many.
+const MOST_NAMED: usize = 2000;
+
+/// File times are those of the kernel's last tick: up to so much earlier than it was.
+pub const TICK: jiff::SignedDuration = jiff::SignedDuration::from_millis(10);
+
+/// How a folder is asked to be watched, and given up.
+pub trait Watches {
+    fn add(&mut self, folder: &Path) -> Result<(), Refused>;
+    /// Once more: what has its name now may be another folder.
+    fn renew(&mut self, folder: &Path) -> Result<(), Refused>;
+    fn remove(&mut self, folder: &Path);
+}
+
+#[derive(Debug)]
+pub enum Refused {
+    /// It went away.
+    Gone,
+    /// No more folders can be watched; why.
+    Full(String),
+}
+
+/// Larger trees are not watched.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    pub folders: usize,
+    pub files: usize,
+}
+
+/// What files that are not known mean.
+#[derive(Clone, Copy)]
+enum Seen {
+    /// They were there when nobody looked yet, unless they are younger than this.
+    First(Timestamp),
+    /// They are new, if they are younger than the last look; those that are known may have changed since then.
+    Again(Timestamp),
+    /// As above, but of those that are known the system tells itself.
+    ByNewRules(Timestamp),
+    /// Their folder is new, and so are they.
+    New,
+}
+
+/// Changes that are to be told.
+#[derive(Debug, Default)]
+pub struct Changes {
+    pub files: BTreeMap<PathBuf, (FileChange, Timestamp)>,
+    /// Of those that are not kept by name.
+    pub unnamed: [u64; 3],
+}
+
+impl Changes {
+    pub fn is_empty(&self) -> bool {
+        self.files.is_empty() && self.unnamed == [0; 3]
+    }
+
+    fn add(&mut self, path: PathBuf, change: FileChange, at: Timestamp) {
+        if let Some((before, _)) = self.files.get(&path) {
+            match together(*before, change) {
+                Some(one) => drop(self.files.insert(path, (one, at))),
+                None => drop(self.files.remove(&path)),
+            }
+        } else if self.files.len() < MOST_NAMED {
+            self.files.insert(path, (change, at));
+        } else {
+            self.unnamed[change as usize] += 1;
+        }
+    }
+}
+
+pub struct Tree {
+    root: PathBuf,
+    device: u64,
+    rules: Rules,
+    make_rules: Box<dyn Fn(&Path) -> Rules + Send>,
+    limits: Option<Limits>,
+    /// Folders that are watched, and the files known in each.
+    folders: HashMap<PathBuf, HashSet<OsString>>,
+    files: usize,
+    /// Why not everything is watched.
+    short: Option<String>,
+    /// Up to when everything has been looked at.
+    looked_at: Timestamp,
+    /// Why nothing is watched any more; what was known by then is still to be told.
+    given_up: Option<String>,
+    pub changes: Changes,
+}
+
+/// Why a tree is not watched at all.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Unwatched {
+    Gone(String),
+    TooLarge(String),
+}
+
+impl Unwatched {
+    pub fn why(self) -> String {
+        match self {
+            Self::Gone(why) | Self::TooLarge(why) => why,
+        }
+    }
+}
+
+impl Tree {
+    /// Everything below a folder. Files that are younger than `since` are the first changes.
+    pub fn open(
+        root: &Path,
+        make_rules: impl Fn(&Path) -> Rules + Send + 'static,
+        limits: Option<Limits>,
+        since: Timestamp,
+        watches: &mut dyn Watches,
+    ) -> Result<Self, Unwatched> {
+        let gone = |error: io::Error| Unwatched::Gone(format!("the workspace cannot be read: {error}"));
+        let root = root.canonicalize().map_err(gone)?;
+        let device = root.metadata().map_err(gone)?.dev();
+        let mut tree = Self {
+            rules: make_rules(&root),
+            make_rules: Box::new(make_rules),
+            root: root.clone(),
+            device,
+            limits,
+            folders: HashMap::new(),
+            files: 0,
+            short: None,
+            looked_at: Timestamp::now(),
+            given_up: None,
+            changes: Changes::default(),
+        };
+        match tree.scan(&root, Seen::First(since), watches) {
+            Ok(()) => Ok(tree),
+            Err(why) => {
+                tree.close(watches);
+                Err(why)
+            }
+        }
+    }
+
+    pub fn close(&mut self, watches: &mut dyn Watches) {
+        for folder in self.folders.keys() {
+            watches.remove(folder);
+        }
+        self.folders.clear();
+    }
+
+    pub fn give_up(&mut self, why: String) {
+        self.given_up = Some(why);
+    }
+
+    pub fn given_up(&mut self) -> Option<String> {
+        self.given_up.take()
+    }
+
+    pub fn state(&self) -> Watching {
+        if let Some(why) = &self.given_up {
+            return Watching::off(why);
+        }
+        let folders = self.folders.len() as u64;
+        match &self.short {
+            Some(why) => Watching::Part { folders, why: why.clone() },
+            None => Watching::On { folders, files: self.files as u64 },
+        }
+    }
+
+    /// Looks where the system says that something happened; whether folders among that may be others than before.
+    pub fn look(&mut self, touched: &HashMap<PathBuf, bool>, watches: &mut dyn Watches) -> Result<(), Unwatched> {
+        let now = Timestamp::now();
+        let mut here: Vec<(&PathBuf, bool)> =
+            touched.iter().filter(|(path, _)| path.starts_with(&self.root)).map(|(path, anew)| (path, *anew)).collect();
+        // while a program works in it, nobody tells that it was removed
+        if !self.root.is_dir() {
+            let root = self.root.clone();
+            self.removed(&root, now, watches);
+            return Err(Unwatched::Gone("the workspace is gone".into()));
+        }
+        if here.is_empty() {
+            return Ok(());
+        }
+        let is_rule = |path: &Path| {
+            path.file_name().is_some_and(rules::makes_rules) && path.parent().is_some_and(|folder| self.folders.contains_key(folder))
+        };
+        if here.iter().any(|(path, _)| is_rule(path)) {
+            self.rules = (self.make_rules)(&self.root);
+            self.compare(Seen::ByNewRules(self.last_look()), watches)?;
+        }
+        // folders before what is in them
+        here.sort_unstable();
+        for (path, anew) in here {
+            self.look_at(path, anew, now, watches)?;
+        }
+        self.looked_at = now;
+        Ok(())
+    }
+
+    /// When that was, with what file times lag behind.
+    fn last_look(&self) -> Timestamp {
+        self.looked_at.checked_sub(TICK).unwrap_or(self.looked_at)
+    }
+
+    /// After events were lost: compares everything with what is known.
+    pub fn look_everywhere(&mut self, watches: &mut dyn Watches) -> Result<(), Unwatched> {
+        self.rules = (self.make_rules)(&self.root);
+        self.compare(Seen::Again(self.last_look()), watches)
+    }
+
+    fn compare(&mut self, seen: Seen, watches: &mut dyn Watches) -> Result<(), Unwatched> {
+        let (root, now) = (self.root.clone(), Timestamp::now());
+        // what is ignored by now is no change, only of no interest
+        let mut known: Vec<PathBuf> = self.folders.keys().cloned().collect();
+        known.sort_unstable();
+        for folder in &known {
+            self.rules.enter(folder);
+        }
+        for folder in &known {
+            if *folder != root && self.rules.ignores(folder, true) {
+                self.forget(folder, watches);
+            }
+        }
+        for folder in known {
+            let Some(files) = self.folders.get_mut(&folder) else { continue };
+            let before = files.len();
+            files.retain(|name| !self.rules.ignores(&folder.join(name), false));
+            self.files -= before - files.len();
+        }
+        let all: Vec<PathBuf> = self.folders.keys().cloned().collect();
+        for folder in all {
+            if self.folders.contains_key(&folder) && !folder.is_dir() {
+                self.removed(&folder, now, watches);
+            }
+        }
+        self.scan(&root, seen, watches)?;
+        self.looked_at = now;
+        Ok(())
+    }
+
+    fn look_at(&mut self, path: &Path, anew: bool, now: Timestamp, watches: &mut dyn Watches) -> Result<(), Unwatched> {
+        let found = path.symlink_metadata().ok();
+        let is_folder = found.as_ref().is_some_and(Metadata::is_dir);
+        let is_known_folder = self.folders.contains_key(path);
+        if is_known_folder && !is_folder {
+            self.removed(path, now, watches);
+        }
+        if is_folder {
+            if is_known_folder {
+                if anew {
+                    self.scan(path, Seen::Again(self.last_look()), watches)?;
+                }
+                return Ok(());
+            }
+            if self.is_of_interest(path, true) {
+                self.scan(path, Seen::New, watches)?;
+            }
+            return Ok(());
+        }
+        let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else { return Ok(()) };
+        let Some(files) = self.folders.get_mut(folder) else { return Ok(()) };
+        let change = match (files.contains(name), found.is_some()) {
+            (true, true) => FileChange::Changed,
+            (true, false) => FileChange::Removed,
+            (false, true) => FileChange::Created,
+            (false, false) => return Ok(()),
+        };
+        match change {
+            FileChange::Removed => {
+                files.remove(name);
+                self.files -= 1;
+            }
+            FileChange::Created => {
+                if self.rules.ignores(path, false) {
+                    return Ok(());
+                }
+                files.insert(name.to_owned());
+                self.files += 1;
+                self.check_size()?;
+            }
+            FileChange::Changed => {}
+        }
+        self.tell(path, change, now);
+        Ok(())
+    }
+
+    /// Whether its folder is watched and no rule is against it.
+    fn is_of_interest(&self, path: &Path, is_folder: bool) -> bool {
+        path.parent().is_some_and(|folder| self.folders.contains_key(folder)) && !self.rules.ignores(path, is_folder)
+    }
+
+    fn tell(&mut self, path: &Path, change: FileChange, at: Timestamp) {
+        if let Ok(path) = path.strip_prefix(&self.root) {
+            self.changes.add(path.to_owned(), change, at);
+        }
+    }
+
+    /// A folder and everything below it: watched, then compared with what was known. What happens meanwhile is told by the watch.
+    fn scan(&mut self, top: &Path, seen: Seen, watches: &mut dyn Watches) -> Result<(), Unwatched> {
+        let now = Timestamp::now();
+        let mut todo = vec![top.to_owned()];
+        while let Some(folder) = todo.pop() {
+            let asked = if self.folders.contains_key(&folder) { watches.renew(&folder) } else { watches.add(&folder) };
+            match asked {
+                Ok(()) => {}
+                Err(Refused::Gone) => {
+                    self.removed(&folder, now, watches);
+                    continue;
+                }
+                Err(Refused::Full(why)) => {
+                    self.short = Some(why);
+                    return Ok(());
+                }
+            }
+            self.rules.enter(&folder);
+            let known = self.folders.entry(folder.clone()).or_default().clone();
+            self.check_size()?;
+            let Ok(entries) = std::fs::read_dir(&folder) else { continue };
+            let mut there = HashSet::new();
+            let mut below = Vec::new();
+            for entry in entries.filter_map(Result::ok) {
+                let (path, name) = (entry.path(), entry.file_name());
+                let is_folder = entry.file_type().is_ok_and(|kind| kind.is_dir());
+                if self.rules.ignores(&path, is_folder) {
+                    continue;
+                }
+                if is_folder {
+                    below.push(path);
+                    continue;
+                }
+                let Ok(found) = entry.metadata() else { continue };
+                if let Some((change, at)) = what_happened(&found, known.contains(&name), seen) {
+                    self.tell(&path, change, at.unwrap_or(now));
+                }
+                there.insert(name);
+            }
+            if folder != self.root && there.contains(&OsString::from(rules::CACHE_TAG)) {
+                self.forget(&folder, watches);
+                continue;
+            }
+            for name in known.difference(&there) {
+                self.tell(&folder.join(name), FileChange::Removed, now);
+            }
+            self.files = self.files + there.len() - known.len();
+            self.folders.insert(folder, there);
+            self.check_size()?;
+            // another disk, a network, the kernel's own files: not this workspace's
+            below.retain(|folder| folder.symlink_metadata().is_ok_and(|found| found.dev() == self.device));
+            todo.extend(below);
+        }
+        Ok(())
+    }
+
+    /// A folder that is not there any more, and what was known in it.
+    fn removed(&mut self, top: &Path, now: Timestamp, watches: &mut dyn Watches) {
+        for (folder, files) in self.take(top, watches) {
+            for name in files {
+                self.tell(&folder.join(name), FileChange::Removed, now);
+            }
+        }
+    }
+
+    /// A folder that is of no interest any more.
+    fn forget(&mut self, top: &Path, watches: &mut dyn Watches) {
+        for (folder, _) in self.take(top, watches) {
+            if let Ok(inside) = folder.strip_prefix(&self.root) {
+                self.changes.files.retain(|path, _| path.parent() != Some(inside));
+            }
+        }
+    }
+
+    fn take(&mut self, top: &Path, watches: &mut dyn Watches) -> Vec<(PathBuf, HashSet<OsString>)> {
+        let gone: Vec<PathBuf> = self.folders.keys().filter(|folder| folder.starts_with(top)).cloned().collect();
+        let mut taken = Vec::with_capacity(gone.len());
+        for folder in gone {
+            watches.remove(&folder);
+            self.rules.leave(&folder);
+            if let Some(files) = self.folders.remove(&folder) {
+                self.files -= files.len();
+                taken.push((folder, files));
+            }
+        }
+        taken
+    }
+
+    fn check_size(&self) -> Result<(), Unwatched> {
+        let Some(limits) = self.limits else { return Ok(()) };
+        let what = if self.folders.len() > limits.folders {
+            format!("{} folders", limits.folders)
+        } else if self.files > limits.files {
+            format!("{} files", limits.files)
+        } else {
+            return Ok(());
+        };
+        Err(Unwatched::TooLarge(format!(
+            "the workspace has more than {what}; `new --watch on` or [watch] in config.toml has it watched all the same"
+        )))
+    }
+}
+
+/// What happened to a file that is there, and when, as far as its times tell.
+fn what_happened(found: &Metadata, is_known: bool, seen: Seen) -> Option<(FileChange, Option<Timestamp>)> {
+    let since = match seen {
+        Seen::New => return Some((if is_known { FileChange::Changed } else { FileChange::Created }, None)),
+        Seen::ByNewRules(_) if is_known => return None,
+        Seen::First(since) | Seen::Again(since) | Seen::ByNewRules(since) => since,
+    };
+    // also what was moved here or given another mode, not only what was written
+    let touched = Timestamp::new(found.ctime(), found.ctime_nsec() as i32).ok()?;
+    if touched <= since {
+        return None;
+    }
+    let is_young = || found.created().ok().and_then(|at| Timestamp::try_from(at).ok()).is_some_and(|born| born > since);
+    let is_new = !is_known && (!matches!(seen, Seen::First(_)) || is_young());
+    Some((if is_new { FileChange::Created } else { FileChange::Changed }, Some(touched)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use FileChange::{Changed, Created, Removed};
+
+    /// Counts what is watched; refuses beyond a number.
+    #[derive(Default)]
+    struct Few {
+        watched: HashSet<PathBuf>,
+        most: Option<usize>,
+    }
+
+    impl Watches for Few {
+        fn add(&mut self, folder: &Path) -> Result<(), Refused> {
+            if self.most.is_some_and(|most| self.watched.len() >= most) {
+                return Err(Refused::Full("that is all".into()));
+            }
+            assert!(self.watched.insert(folder.to_owned()), "{folder:?} is watched already");
+            Ok(())
+        }
+
+        fn renew(&mut self, folder: &Path) -> Result<(), Refused> {
+            assert!(self.watched.contains(folder));
+            if folder.is_dir() { Ok(()) } else { Err(Refused::Gone) }
+        }
+
+        fn remove(&mut self, folder: &Path) {
+            assert!(self.watched.remove(folder), "{folder:?} was not watched");
+        }
+    }
+
+    struct Place {
+        dir: tempfile::TempDir,
+        watches: Few,
+    }
+
+    impl Place {
+        fn new(files: &[&str]) -> Self {
+            let place = Self { dir: tempfile::tempdir().expect("a folder"), watches: Few::default() };
+            for file in files {
+                place.write(file);
+            }
+            place
+        }
+
+        fn root(&self) -> PathBuf {
+            self.dir.path().canonicalize().expect("a path")
+        }
+
+        fn write(&self, file: &str) {
+            let path = self.root().join(file);
+            std::fs::create_dir_all(path.parent().expect("a folder")).expect("folders");
+            std::fs::write(path, "text").expect("a file");
+        }
+
+        fn open(&mut self, limits: Option<Limits>, since: Timestamp) -> Result<Tree, Unwatched> {
+            let root = self.root();
+            Tree::open(&root, |root| Rules::new(root, Vec::new(), &[]), limits, since, &mut self.watches)
+        }
+
+        /// What a look at these comes to; all that has been told is taken.
+        fn look(&mut self, tree: &mut Tree, touched: &[(&str, bool)]) -> Vec<(String, FileChange)> {
+            let touched = touched.iter().map(|(path, anew)| (self.root().join(path), *anew)).collect();
+            tree.look(&touched, &mut self.watches).expect("is there");
+            told(tree)
+        }
+    }
+
+    fn told(tree: &mut Tree) -> Vec<(String, FileChange)> {
+        let changes = std::mem::take(&mut tree.changes);
+        changes.files.into_iter().map(|(path, (change, _))| (path.display().to_string(), change)).collect()
+    }
+
+    fn of(changes: &[(&str, FileChange)]) -> Vec<(String, FileChange)> {
+        changes.iter().map(|(path, change)| ((*path).to_owned(), *change)).collect()
+    }
+
+    /// Until what was written is older than file times can be wrong by.
+    fn grow_old() -> Timestamp {
+        let old = Timestamp::now() + TICK * 3;
+        while Timestamp::now() <= old {
+            std::thread::yield_now();
+        }
+        old
+    }
+
+    #[test]
+    fn files_are_created_changed_and_removed_whatever_the_system_calls_it() {
+        let mut place = Place::new(&["a", "sub/b", "sub/deep/c"]);
+        let mut tree = place.open(None, Timestamp::now()).expect("opens");
+        assert_eq!(tree.state(), Watching::On { folders: 3, files: 3 });
+        assert_eq!(told(&mut tree), [], "what was there is no change");
+        place.write("a");
+        place.write("new");
+        place.write("fresh/d");
+        std::fs::remove_file(place.root().join("sub/b")).expect("goes");
+        let told = place.look(&mut tree, &[("a", false), ("new", true), ("fresh", true), ("sub/b", true), ("never", true)]);
+        assert_eq!(told, of(&[("a", Changed), ("fresh/d", Created), ("new", Created), ("sub/b", Removed)]));
+        // renamed over: the file is another, its name is known
+        place.write("other");
+        std::fs::rename(place.root().join("other"), place.root().join("a")).expect("is renamed");
+        assert_eq!(place.look(&mut tree, &[("other", true), ("a", true)]), of(&[("a", Changed)]));
+        // a folder goes elsewhere, with what is in it
+        std::fs::rename(place.root().join("sub"), place.root().join("moved")).expect("is renamed");
+        let told = place.look(&mut tree, &[("sub", true), ("moved", true)]);
+        assert_eq!(told, of(&[("moved/deep/c", Created), ("sub/deep/c", Removed)]));
+        // and comes and goes before anybody looks
+        place.write("brief/e");
+        std::fs::remove_dir_all(place.root().join("brief")).expect("goes");
+        assert_eq!(place.look(&mut tree, &[("brief", true), ("brief/e", true)]), []);
+        assert_eq!(place.watches.watched.len(), 4);
+        tree.close(&mut place.watches);
+        assert!(place.watches.watched.is_empty());
+    }
+
+    #[test]
+    fn what_changed_before_anybody_looked_is_found_by_its_times() {
+        let mut place = Place::new(&["old"]);
+        let since = grow_old();
+        place.write("young");
+        place.write("old");
+        let mut tree = place.open(None, since - TICK).expect("opens");
+        assert_eq!(told(&mut tree), of(&[("old", Changed), ("young", Created)]));
+    }
+
+    #[test]
+    fn after_lost_events_everything_is_compared() {
+        let mut place = Place::new(&["a", "b", "sub/c", "gone/d"]);
+        let mut tree = place.open(None, Timestamp::now()).expect("opens");
+        std::fs::remove_file(place.root().join("b")).expect("goes");
+        std::fs::remove_dir_all(place.root().join("gone")).expect("goes");
+        place.write("sub/e");
+        tree.look_everywhere(&mut place.watches).expect("is there");
+        let told = told(&mut tree);
+        for expected in [("b", Removed), ("gone/d", Removed), ("sub/e", Created)] {
+            assert!(told.contains(&(expected.0.to_owned(), expected.1)), "{expected:?} is not in {told:?}");
+        }
+        assert_eq!(tree.state(), Watching::On { folders: 2, files: 3 });
+    }
+
+    #[test]
+    fn rules_count_as_soon_as_they_change() {
+        let mut place = Place::new(&["src/a", "out/b", "cache/c"]);
+        grow_old();
+        let mut tree = place.open(None, Timestamp::now()).expect("opens");
+        std::fs::write(place.root().join(".gitignore"), "/out\n").expect("a file");
+        std::fs::write(place.root().join("cache/CACHEDIR.TAG"), "").expect("a file");
+        place.write("out/more");
+        let told = place.look(&mut tree, &[(".gitignore", true), ("out/more", true), ("cache/CACHEDIR.TAG", true)]);
+        assert_eq!(told, of(&[(".gitignore", Created)]));
+        assert_eq!(tree.state(), Watching::On { folders: 2, files: 2 });
+        std::fs::write(place.root().join(".gitignore"), "").expect("a file");
+        let told = place.look(&mut tree, &[(".gitignore", false)]);
+        assert!(told.contains(&(".gitignore".to_owned(), Changed)) && !told.iter().any(|(path, _)| path == "out/b"), "{told:?}");
+        assert_eq!(place.look(&mut tree, &[("out/b", false)]), of(&[("out/b", Changed)]), "it is of interest again");
+    }
+
+    #[test]
+    fn huge_trees_and_a_full_system_are_said() {
+        let mut place = Place::new(&["a/1", "b/2", "c/3"]);
+        let why = place.open(Some(Limits { folders: 3, files: 10 }), Timestamp::now()).err().expect("too large").why();
+        assert!(why.contains("more than 3 folders"), "{why}");
+        assert!(place.watches.watched.is_empty(), "nothing stays behind");
+        let why = place.open(Some(Limits { folders: 9, files: 2 }), Timestamp::now()).err().expect("too large").why();
+        assert!(why.contains("more than 2 files"), "{why}");
+        place.watches.most = Some(2);
+        let tree = place.open(None, Timestamp::now()).expect("a part of it");
+        assert_eq!(tree.state(), Watching::Part { folders: 2, why: "that is all".into() });
+        let gone =
+            Tree::open(Path::new("/nowhere/at/all"), |root| Rules::new(root, Vec::new(), &[]), None, Timestamp::now(), &mut place.watches);
+        assert!(matches!(gone, Err(Unwatched::Gone(_))));
+    }
+
+    #[test]
+    fn more_than_can_be_named_is_counted() {
+        let mut changes = Changes::default();
+        let now = Timestamp::now();
+        for n in 0..MOST_NAMED + 5 {
+            changes.add(PathBuf::from(n.to_string()), Created, now);
+        }
+        changes.add(PathBuf::from("0"), Removed, now);
+        assert_eq!((changes.files.len(), changes.unnamed), (MOST_NAMED - 1, [5, 0, 0]));
+    }
+}
