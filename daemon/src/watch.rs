@@ -8,6 +8,7 @@ mod tree;
 
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -49,6 +50,9 @@ const RETRY: Duration = Duration::from_secs(5);
 
 /// A burst's changes reach the database after they happened: those of the last moments may still be on their way to us.
 const ON_THE_WAY: jiff::SignedDuration = jiff::SignedDuration::from_secs(2);
+
+/// More is not watched, whoever asks for it: some hundred megabytes.
+const MOST: Limits = Limits { folders: 200_000, files: 1_000_000, advice: ", which is too much to watch" };
 
 /// Questions that may wait for an answer.
 const QUESTIONS: usize = 64;
@@ -120,7 +124,14 @@ pub async fn run(context: Context) {
     let paths = &context.paths;
     let mut news = context.store.announcements();
     let mut settings = context.settings.changes();
-    let inbox = Inbox::new(paths.runtime.join("watch"));
+    let inbox = Inbox::new(paths.state.join("watch"));
+    let mut stop = context.stop.subscribe();
+    let over = Arc::clone(&inbox);
+    tokio::spawn(async move {
+        if stop.changed().await.is_ok() {
+            over.is_over.store(true, Ordering::Relaxed);
+        }
+    });
     let ours = [&paths.state, &paths.runtime, &paths.config].map(|folder| folder.canonicalize().unwrap_or_else(|_| folder.clone()));
     let mut places = Places {
         inbox: Arc::clone(&inbox),
@@ -460,8 +471,12 @@ impl Places {
             self.eye = Some(Eye::open(&self.inbox).map_err(Watching::off)?);
         }
         let Some(eye) = &mut self.eye else { return Err(Watching::off("nothing can be watched here")) };
-        let limits =
-            (!is_wanted).then_some(Limits { folders: self.settings.max_folders as usize, files: self.settings.max_files as usize });
+        let limits = if is_wanted {
+            MOST
+        } else {
+            let advice = "; `new --watch on`, or [watch] in config.toml, has it watched all the same";
+            Limits { folders: self.settings.max_folders as usize, files: self.settings.max_files as usize, advice }
+        };
         let since = members.iter().map(|member| member.from).min().unwrap_or_else(Timestamp::now);
         let (ours, ignored) = (self.ours.clone(), self.settings.ignore.clone());
         let make_rules = move |root: &Path| Rules::new(root, ours.clone(), &ignored);

@@ -116,7 +116,7 @@ fn a_small_window_reaches_everything() {
     term.wait_for_text("workspace");
     // the last tab is there when it is turned to, and by the mouse
     term.send(b"\x1b[Z");
-    term.wait_for_text("no files");
+    term.wait_for_text("no file of the workspace");
     term.wait_for_text(" files");
     term.send(b"\t");
     term.wait_for_text("session · small");

@@ -32,9 +32,8 @@ pub async fn changed(context: &Context, name: String, since: Since, limit: Optio
 
 /// Whether its files are watched now; if not, why.
 pub fn watching(context: &Context, session: &Session) -> Watching {
-    match context.watch.state(session.id) {
-        Some(state) => state,
-        None if session.status == Status::Active => Watching::off("it has only just begun"),
-        None => Watching::off(format!("the session is {}", session.status)),
+    if session.status != Status::Active {
+        return Watching::off(format!("the session is {}", session.status));
     }
+    context.watch.state(session.id).unwrap_or_else(|| Watching::off("it has only just begun"))
 }

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -40,11 +41,19 @@ pub struct Inbox {
     /// A folder of ours in which marks are made: whatever happened before a mark was told before it.
     marks: PathBuf,
     seen: watch::Sender<u64>,
+    /// Whoever looks through a tree need not go on.
+    pub is_over: AtomicBool,
 }
 
 impl Inbox {
     pub fn new(marks: PathBuf) -> Arc<Self> {
-        Arc::new(Self { touched: Mutex::default(), changed: Notify::new(), marks, seen: watch::Sender::new(0) })
+        Arc::new(Self {
+            touched: Mutex::default(),
+            changed: Notify::new(),
+            marks,
+            seen: watch::Sender::new(0),
+            is_over: AtomicBool::new(false),
+        })
     }
 
     pub async fn changed(&self) {
@@ -99,6 +108,7 @@ impl Inbox {
 
 /// The system's watcher, and how many trees want each folder.
 pub struct Eye {
+    inbox: Arc<Inbox>,
     watcher: RecommendedWatcher,
     wanted: HashMap<PathBuf, usize>,
 }
@@ -118,7 +128,7 @@ impl Eye {
         })
         .map_err(|error| in_words(&error))?;
         watcher.watch(&inbox.marks, RecursiveMode::NonRecursive).map_err(|error| in_words(&error))?;
-        Ok(Self { watcher, wanted: HashMap::new() })
+        Ok(Self { inbox: Arc::clone(inbox), watcher, wanted: HashMap::new() })
     }
 
     fn watch(&mut self, folder: &Path) -> Result<(), Refused> {
@@ -135,6 +145,13 @@ impl Eye {
     /// Whether what is told of a folder above it is told of it too.
     fn is_covered(&self, folder: &Path) -> bool {
         !cfg!(target_os = "linux") && folder.ancestors().skip(1).any(|above| self.wanted.contains_key(above))
+    }
+}
+
+impl Drop for Eye {
+    fn drop(&mut self) {
+        // marks are taken away when they have been seen
+        let _ = std::fs::remove_dir(&self.inbox.marks);
     }
 }
 
@@ -159,6 +176,10 @@ impl Watches for Eye {
             // one that is gone takes its watch along
             let _ = self.watcher.unwatch(folder);
         }
+    }
+
+    fn is_over(&self) -> bool {
+        self.inbox.is_over.load(Ordering::Relaxed)
     }
 }
 

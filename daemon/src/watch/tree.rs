@@ -16,8 +16,8 @@ use super::rules::{self, Rules};
 /// Changed files that are kept by name until they are told; of more, only how many.
 const MOST_NAMED: usize = 2000;
 
-/// File times are those of the kernel's last tick: up to so much earlier than it was.
-pub const TICK: jiff::SignedDuration = jiff::SignedDuration::from_millis(10);
+/// File times are those of the kernel's last tick, which a busy machine is late for: up to so much earlier than it was.
+pub const TICK: jiff::SignedDuration = jiff::SignedDuration::from_millis(50);
 
 /// How a folder is asked to be watched, and given up.
 pub trait Watches {
@@ -25,6 +25,8 @@ pub trait Watches {
     /// Once more: what has its name now may be another folder.
     fn renew(&mut self, folder: &Path) -> Result<(), Refused>;
     fn remove(&mut self, folder: &Path);
+    /// Nobody waits for the rest any more: the daemon ends.
+    fn is_over(&self) -> bool;
 }
 
 #[derive(Debug)]
@@ -40,6 +42,8 @@ pub enum Refused {
 pub struct Limits {
     pub folders: usize,
     pub files: usize,
+    /// What can be done about it.
+    pub advice: &'static str,
 }
 
 /// What files that are not known mean.
@@ -87,7 +91,7 @@ pub struct Tree {
     device: u64,
     rules: Rules,
     make_rules: Box<dyn Fn(&Path) -> Rules + Send>,
-    limits: Option<Limits>,
+    limits: Limits,
     /// Folders that are watched, and the files known in each.
     folders: HashMap<PathBuf, HashSet<OsString>>,
     files: usize,
@@ -120,7 +124,7 @@ impl Tree {
     pub fn open(
         root: &Path,
         make_rules: impl Fn(&Path) -> Rules + Send + 'static,
-        limits: Option<Limits>,
+        limits: Limits,
         since: Timestamp,
         watches: &mut dyn Watches,
     ) -> Result<Self, Unwatched> {
@@ -308,6 +312,9 @@ impl Tree {
         let now = Timestamp::now();
         let mut todo = vec![top.to_owned()];
         while let Some(folder) = todo.pop() {
+            if watches.is_over() {
+                return Err(Unwatched::Gone("the daemon ends".into()));
+            }
             let asked = if self.folders.contains_key(&folder) { watches.renew(&folder) } else { watches.add(&folder) };
             match asked {
                 Ok(()) => {}
@@ -392,7 +399,7 @@ impl Tree {
     }
 
     fn check_size(&self) -> Result<(), Unwatched> {
-        let Some(limits) = self.limits else { return Ok(()) };
+        let limits = self.limits;
         let what = if self.folders.len() > limits.folders {
             format!("{} folders", limits.folders)
         } else if self.files > limits.files {
@@ -400,9 +407,7 @@ impl Tree {
         } else {
             return Ok(());
         };
-        Err(Unwatched::TooLarge(format!(
-            "the workspace has more than {what}; `new --watch on` or [watch] in config.toml has it watched all the same"
-        )))
+        Err(Unwatched::TooLarge(format!("the workspace has more than {what}{}", limits.advice)))
     }
 }
 
@@ -413,8 +418,8 @@ fn what_happened(found: &Metadata, is_known: bool, seen: Seen) -> Option<(FileCh
         Seen::ByNewRules(_) if is_known => return None,
         Seen::First(since) | Seen::Again(since) | Seen::ByNewRules(since) => since,
     };
-    // also what was moved here or given another mode, not only what was written
-    let touched = Timestamp::new(found.ctime(), found.ctime_nsec() as i32).ok()?;
+    // also what was moved here or given another mode, not only what was written; as exact as the database keeps it
+    let touched = Timestamp::from_microsecond(found.ctime() * 1_000_000 + found.ctime_nsec() / 1000).ok()?;
     if touched <= since {
         return None;
     }
@@ -452,7 +457,13 @@ mod tests {
         fn remove(&mut self, folder: &Path) {
             assert!(self.watched.remove(folder), "{folder:?} was not watched");
         }
+
+        fn is_over(&self) -> bool {
+            false
+        }
     }
+
+    const ENOUGH: Limits = Limits { folders: 100, files: 100, advice: "" };
 
     struct Place {
         dir: tempfile::TempDir,
@@ -478,7 +489,7 @@ mod tests {
             std::fs::write(path, "text").expect("a file");
         }
 
-        fn open(&mut self, limits: Option<Limits>, since: Timestamp) -> Result<Tree, Unwatched> {
+        fn open(&mut self, limits: Limits, since: Timestamp) -> Result<Tree, Unwatched> {
             let root = self.root();
             Tree::open(&root, |root| Rules::new(root, Vec::new(), &[]), limits, since, &mut self.watches)
         }
@@ -512,7 +523,7 @@ mod tests {
     #[test]
     fn files_are_created_changed_and_removed_whatever_the_system_calls_it() {
         let mut place = Place::new(&["a", "sub/b", "sub/deep/c"]);
-        let mut tree = place.open(None, Timestamp::now()).expect("opens");
+        let mut tree = place.open(ENOUGH, Timestamp::now()).expect("opens");
         assert_eq!(tree.state(), Watching::On { folders: 3, files: 3 });
         assert_eq!(told(&mut tree), [], "what was there is no change");
         place.write("a");
@@ -544,14 +555,14 @@ mod tests {
         let since = grow_old();
         place.write("young");
         place.write("old");
-        let mut tree = place.open(None, since - TICK).expect("opens");
+        let mut tree = place.open(ENOUGH, since - TICK).expect("opens");
         assert_eq!(told(&mut tree), of(&[("old", Changed), ("young", Created)]));
     }
 
     #[test]
     fn after_lost_events_everything_is_compared() {
         let mut place = Place::new(&["a", "b", "sub/c", "gone/d"]);
-        let mut tree = place.open(None, Timestamp::now()).expect("opens");
+        let mut tree = place.open(ENOUGH, Timestamp::now()).expect("opens");
         std::fs::remove_file(place.root().join("b")).expect("goes");
         std::fs::remove_dir_all(place.root().join("gone")).expect("goes");
         place.write("sub/e");
@@ -567,7 +578,7 @@ mod tests {
     fn rules_count_as_soon_as_they_change() {
         let mut place = Place::new(&["src/a", "out/b", "cache/c"]);
         grow_old();
-        let mut tree = place.open(None, Timestamp::now()).expect("opens");
+        let mut tree = place.open(ENOUGH, Timestamp::now()).expect("opens");
         std::fs::write(place.root().join(".gitignore"), "/out\n").expect("a file");
         std::fs::write(place.root().join("cache/CACHEDIR.TAG"), "").expect("a file");
         place.write("out/more");
@@ -583,16 +594,21 @@ mod tests {
     #[test]
     fn huge_trees_and_a_full_system_are_said() {
         let mut place = Place::new(&["a/1", "b/2", "c/3"]);
-        let why = place.open(Some(Limits { folders: 3, files: 10 }), Timestamp::now()).err().expect("too large").why();
+        let why = place.open(Limits { folders: 3, ..ENOUGH }, Timestamp::now()).err().expect("too large").why();
         assert!(why.contains("more than 3 folders"), "{why}");
         assert!(place.watches.watched.is_empty(), "nothing stays behind");
-        let why = place.open(Some(Limits { folders: 9, files: 2 }), Timestamp::now()).err().expect("too large").why();
+        let why = place.open(Limits { files: 2, ..ENOUGH }, Timestamp::now()).err().expect("too large").why();
         assert!(why.contains("more than 2 files"), "{why}");
         place.watches.most = Some(2);
-        let tree = place.open(None, Timestamp::now()).expect("a part of it");
+        let tree = place.open(ENOUGH, Timestamp::now()).expect("a part of it");
         assert_eq!(tree.state(), Watching::Part { folders: 2, why: "that is all".into() });
-        let gone =
-            Tree::open(Path::new("/nowhere/at/all"), |root| Rules::new(root, Vec::new(), &[]), None, Timestamp::now(), &mut place.watches);
+        let gone = Tree::open(
+            Path::new("/nowhere/at/all"),
+            |root| Rules::new(root, Vec::new(), &[]),
+            ENOUGH,
+            Timestamp::now(),
+            &mut place.watches,
+        );
         assert!(matches!(gone, Err(Unwatched::Gone(_))));
     }
 
