@@ -124,6 +124,42 @@ fn take_over((first, first_version): (&Path, &str), (second, second_version): (&
     drop((window, other_window));
 }
 
+#[test]
+fn a_window_that_was_open_during_an_upgrade_starts_what_is_installed_now() {
+    let mut root = Root::new();
+    let installed = root.join("sessions-tui");
+    std::fs::copy(old_program(), &installed).expect("a copy");
+    root.use_program(&installed);
+    root.start("api", BASH);
+    let window = Term::open(&root, 80, 24, &["attach", "api"]);
+    type_and_see(&window, "first");
+    let daemon = root.daemon_pid();
+    // as packages do it: another file takes the name
+    let unpacked = root.join("sessions-tui.new");
+    std::fs::copy(new_program(), &unpacked).expect("a copy");
+    std::fs::rename(&unpacked, &installed).expect("a rename");
+
+    process::kill(daemon);
+    type_and_see(&window, "replaced");
+    assert_eq!(version_of_daemon(&root), NEW_VERSION);
+}
+
+#[test]
+fn promise_9_a_restart_by_a_program_that_is_too_old_for_the_database_stops_nothing() {
+    let root = Root::new();
+    root.start("api", BASH);
+    let daemon = root.daemon_pid();
+    let known: i64 = root.database().pragma_query_value(None, "user_version", |row| row.get(0)).expect("a version");
+    // what a later version would have made of it
+    root.database().pragma_update(None, "user_version", known + 1).expect("writes");
+    let said = root.run(&["daemon", "restart"]).refused(5);
+    assert!(said.contains("nothing was restarted"), "{said}");
+    assert_eq!(root.daemon_pid(), daemon, "it goes on");
+    root.database().pragma_update(None, "user_version", known).expect("writes");
+    root.run(&["daemon", "restart"]).ok();
+    assert_ne!(root.daemon_pid(), daemon);
+}
+
 /// What the first holders knew: orders up to `Terminate`, news up to `Taken`, and these fields of a greeting.
 const OLD_ORDERS: std::ops::RangeInclusive<u8> = 1..=6;
 const OLD_NEWS: std::ops::RangeInclusive<u8> = 64..=70;
