@@ -8,6 +8,7 @@ mod clock;
 mod command;
 mod connection;
 mod context;
+mod descriptor;
 mod exec;
 mod expiry;
 mod files;
