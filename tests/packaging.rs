@@ -1,9 +1,12 @@
 //! What is given away may be: the licences of everything that is linked in, and what a package needs to know.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::process::Command;
 
 use serde_json::Value;
+
+use crate::support::Root;
 
 /// Licences under which a binary may be given away without asking anybody. One of each "OR" is enough, all of each "AND" are needed.
 const ALLOWED: [&str; 13] = [
@@ -94,15 +97,64 @@ fn everything_that_is_linked_in_has_a_licence_that_allows_it() {
     assert!(doubtful.is_empty(), "not on the list of licences: {doubtful:#?}");
 }
 
-#[test]
-fn a_package_names_files_that_are_there() {
+/// Our own package, as cargo knows it.
+fn package() -> Value {
     let metadata = metadata();
-    let root = metadata["packages"].as_array().expect("packages").iter().find(|package| package["name"] == "sessions-tui").expect("ours");
-    assert!(root["rust_version"].as_str().is_some_and(|version| version.starts_with("1.")), "the Rust it needs is stated");
-    let assets = root["metadata"]["deb"]["assets"].as_array().expect("a recipe for Debian");
-    for asset in assets {
-        let source = asset[0].as_str().expect("a file");
-        let is_built = source.starts_with("target/release/");
-        assert!(is_built || std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join(source).exists(), "{source}");
+    metadata["packages"].as_array().expect("packages").iter().find(|package| package["name"] == "sessions-tui").expect("ours").clone()
+}
+
+fn read(file: &str) -> String {
+    std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(file)).unwrap_or_else(|error| panic!("{file}: {error}"))
+}
+
+#[test]
+fn a_debian_package_names_files_that_are_there_or_are_made() {
+    let package = package();
+    assert!(package["rust_version"].as_str().is_some_and(|version| version.starts_with("1.")), "the Rust it needs is stated");
+    let deb = &package["metadata"]["deb"];
+    // what the script writes before it packs
+    let root = Root::new();
+    let made = root.join("target/package");
+    std::fs::create_dir_all(made.join("man1")).expect("a folder");
+    root.run(&["man", made.join("man1").to_str().expect("Unicode")]).ok();
+    for shell in ["bash", "zsh", "fish"] {
+        std::fs::write(made.join(format!("completions.{shell}")), root.run(&["completions", shell]).ok()).expect("writes");
     }
+    std::fs::write(made.join("changelog"), "").expect("writes");
+    let script = read(".ci/deb");
+    for words in ["man \"$pages/man1\"", "completions \"$shell\"", "$pages/completions.$shell", "$pages/changelog", "pages=target/package"]
+    {
+        assert!(script.contains(words), "{words}");
+    }
+    let sources = deb["assets"].as_array().expect("a recipe for Debian").iter().map(|asset| &asset[0]);
+    for source in sources.chain([&deb["license-file"][0], &deb["changelog"]]) {
+        let source = source.as_str().expect("a file");
+        let there = if source.starts_with("target/package/") { root.path() } else { Path::new(env!("CARGO_MANIFEST_DIR")) };
+        let is_there = match source.strip_suffix("/*.1") {
+            Some(folder) => std::fs::read_dir(there.join(folder)).is_ok_and(|pages| pages.count() > 20),
+            None => there.join(source).exists(),
+        };
+        assert!(is_there || source == "target/release/sessions-tui", "{source}");
+    }
+}
+
+#[test]
+fn the_homebrew_formula_says_what_cargo_says_and_runs_what_there_is() {
+    let (package, formula) = (package(), read("sessions-tui.rb"));
+    assert!(formula.contains(&format!("desc {}", package["description"])), "{formula}");
+    let licences: Vec<_> = package["license"].as_str().expect("a licence").split(" OR ").map(|name| format!("{name:?}")).collect();
+    assert!(formula.contains(&format!("license any_of: [{}]", licences.join(", "))), "{formula}");
+    let bin = package["targets"].as_array().expect("targets").iter().find(|target| target["kind"][0] == "bin").expect("a program");
+    let root = Root::new();
+    let mut commands = 0;
+    for line in formula.lines() {
+        // bin/"sessions-tui", "command", …
+        let Some(words) = line.split_once("bin/").map(|(_, rest)| rest.split('"').collect::<Vec<_>>()) else { continue };
+        if let [_, program, _, command, ..] = words[..] {
+            assert_eq!(program, bin["name"], "{line}");
+            root.run(&[command, "--help"]).ok();
+            commands += 1;
+        }
+    }
+    assert!(commands >= 4, "its commands were found");
 }

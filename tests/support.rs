@@ -7,6 +7,7 @@ pub mod process;
 pub mod recording;
 pub mod root;
 pub mod term;
+pub mod version;
 pub mod wire;
 
 use std::time::{Duration, Instant};

@@ -8,8 +8,9 @@ use std::process::{Command, Stdio};
 use serde_json::{Value, json};
 
 use crate::support::root::finish;
+use crate::support::version::{OLD_VERSION, old_program};
 use crate::support::wire::{Wire, frame};
-use crate::support::{Root, process, wait_until};
+use crate::support::{BASH, Root, Term, process, wait_until};
 
 #[test]
 fn promise_2_a_daemon_is_replaced_by_that_of_another_file_and_no_session_is_lost() {
@@ -35,6 +36,128 @@ fn promise_2_a_daemon_is_replaced_by_that_of_another_file_and_no_session_is_lost
     // and what is started while the file of the running daemon is gone
     root.start_script("more", "echo second; exec cat");
     root.wait_screen("more", "second");
+}
+
+const NEW_VERSION: &str = env!("CARGO_PKG_VERSION");
+
+fn new_program() -> &'static Path {
+    Path::new(env!("CARGO_BIN_EXE_sessions-tui"))
+}
+
+#[test]
+fn promise_2_a_later_version_takes_over_all_that_an_older_one_has_started() {
+    take_over((old_program(), OLD_VERSION), (new_program(), NEW_VERSION));
+}
+
+#[test]
+fn promise_2_and_the_other_way_round_an_older_version_what_a_later_one_has() {
+    take_over((new_program(), NEW_VERSION), (old_program(), OLD_VERSION));
+}
+
+/// What is alive, by its pids: the shell, its holder, the python.
+fn living(root: &Root) -> (u32, u32, String) {
+    (root.program("api"), root.holder("api"), root.run(&["eval", "os.getpid()"]).ok())
+}
+
+fn version_of_daemon(root: &Root) -> String {
+    root.json(&["daemon", "status", "--json"])["version"].as_str().expect("a version").to_owned()
+}
+
+/// A window that was there from the start shows what is typed, and what was typed before.
+#[track_caller]
+fn type_and_see(window: &Term, word: &str) {
+    window.send(format!("echo {word}-$((6*7))\n").as_bytes());
+    window.wait_for_text(&format!("{word}-42"));
+    window.wait_for_text("first-42");
+}
+
+/// Everything begun by one version is gone on with by the other: its client with the daemon of before, its daemon, and after a crash.
+fn take_over((first, first_version): (&Path, &str), (second, second_version): (&Path, &str)) {
+    let mut root = Root::new();
+    root.use_program(first);
+    root.start("api", BASH);
+    let window = Term::open(&root, 80, 24, &["attach", "api"]);
+    type_and_see(&window, "first");
+    root.run(&["exec", "-l", "python", "import os; kept = {'answer': 42}"]).ok();
+    let call = root.run(&["exec", "--detach", "x=kept; while [ ! -e go ]; do sleep 0.02; done; echo $x"]).ok().trim().to_owned();
+    let before = living(&root);
+    let first_daemon = root.daemon_pid();
+
+    // the client of one, the daemon of the other
+    root.use_program(second);
+    assert_eq!((living(&root), root.daemon_pid()), (before.clone(), first_daemon));
+    assert!(root.run(&["--version"]).ok().contains(second_version));
+    assert_eq!(version_of_daemon(&root), first_version);
+    let status = root.run(&["daemon", "status"]).ok();
+    assert!(status.contains(first_version) && status.contains(second_version) && status.contains("daemon restart"), "{status}");
+    let doctor = root.run(&["doctor"]).refused_or_printed();
+    assert!(doctor.contains(first_version) && doctor.contains(second_version) && doctor.contains("daemon restart"), "{doctor}");
+    let other_window = Term::open(&root, 80, 24, &["attach", "api"]);
+    type_and_see(&other_window, "across");
+    window.wait_for_text("across-42");
+
+    let said = root.run(&["daemon", "restart"]).ok();
+    assert!(said.contains(&format!("version {second_version}")), "{said}");
+    assert_eq!(version_of_daemon(&root), second_version, "the version that was asked, whoever else waits for a daemon");
+    assert!(root.daemon_pid() != first_daemon && !process::is_alive(first_daemon));
+    assert_eq!(living(&root), before, "nothing was ended");
+    // the window that had control has it again, the other one watches
+    type_and_see(&other_window, "replaced");
+    window.wait_for_text("replaced-42");
+    root.wait_screen("api", "first-42");
+    assert_eq!(root.run(&["eval", "kept['answer']"]).ok().trim(), "42");
+
+    root.kill_daemon();
+    assert_eq!(living(&root), before, "nor by a crash");
+    type_and_see(&other_window, "crashed");
+    std::fs::write(root.work().join("go"), "").expect("writes");
+    let result = root.json(&["result", &call, "--wait", "--json"]);
+    assert_eq!((&result["exitCode"], &result["stdout"]), (&json!(0), &json!("kept\n")), "{result}");
+
+    // and back again, to what the first one knows
+    root.use_program(first);
+    root.run(&["daemon", "restart"]).ok();
+    assert_eq!(version_of_daemon(&root), first_version);
+    assert_eq!(living(&root), before, "nor by going back");
+    type_and_see(&other_window, "back");
+    window.wait_for_text("back-42");
+    drop((window, other_window));
+}
+
+#[test]
+fn a_window_that_was_open_during_an_upgrade_starts_what_is_installed_now() {
+    let mut root = Root::new();
+    let installed = root.join("sessions-tui");
+    std::fs::copy(old_program(), &installed).expect("a copy");
+    root.use_program(&installed);
+    root.start("api", BASH);
+    let window = Term::open(&root, 80, 24, &["attach", "api"]);
+    type_and_see(&window, "first");
+    let daemon = root.daemon_pid();
+    // as packages do it: another file takes the name
+    let unpacked = root.join("sessions-tui.new");
+    std::fs::copy(new_program(), &unpacked).expect("a copy");
+    std::fs::rename(&unpacked, &installed).expect("a rename");
+
+    process::kill(daemon);
+    type_and_see(&window, "replaced");
+    assert_eq!(version_of_daemon(&root), NEW_VERSION);
+}
+
+#[test]
+fn promise_9_a_restart_by_a_program_that_is_too_old_for_the_database_stops_nothing() {
+    let root = Root::new();
+    root.start("api", BASH);
+    let daemon = root.daemon_pid();
+    let known: i64 = root.database().pragma_query_value(None, "user_version", |row| row.get(0)).expect("a version");
+    // what a later version would have made of it
+    root.database().pragma_update(None, "user_version", known + 1).expect("writes");
+    let said = root.run(&["daemon", "restart"]).refused(5);
+    assert!(said.contains("nothing was restarted"), "{said}");
+    assert_eq!(root.daemon_pid(), daemon, "it goes on");
+    root.database().pragma_update(None, "user_version", known).expect("writes");
+    root.run(&["daemon", "restart"]).ok();
+    assert_ne!(root.daemon_pid(), daemon);
 }
 
 /// What the first holders knew: orders up to `Terminate`, news up to `Taken`, and these fields of a greeting.
@@ -150,7 +273,7 @@ fn promise_9_clients_of_before_and_after_are_heard_or_told() {
     // a field and a request of tomorrow
     assert!(old.call(2, json!({"request": "list", "from_tomorrow": true}))["ok"].is_array());
     let refusal = old.call(3, json!({"request": "teleport"}));
-    assert!(refusal["failure"]["message"].as_str().is_some_and(|text| text.contains("teleport")), "{refusal}");
+    assert!(refusal["failure"]["message"].as_str().is_some_and(|text| text.contains("teleport") && text.contains("daemon restart")), "{refusal}");
     // another protocol: told what to do, and allowed to do it
     let mut newer = Wire::connect(&root.socket());
     newer.say(&json!({"hello": {"protocol": 2, "version": "9.0.0", "pid": 1, "tongue": "new"}}));

@@ -197,7 +197,7 @@ fn watch_pressure(config: &PauseConfig, pressure: Arc<Notify>) -> std::io::Resul
     let stall = WINDOW_MICROS * u64::from(config.memory_pressure.min(99)) / 100;
     // in one piece: the kernel takes each for a whole wish
     file.write_all(format!("some {stall} {WINDOW_MICROS}\0").as_bytes())?;
-    let (dropped, until) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)?;
+    let (dropped, until) = crate::descriptor::pipe()?;
     std::thread::Builder::new().name("pressure".into()).spawn(move || {
         loop {
             let mut fds =

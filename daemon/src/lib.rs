@@ -8,6 +8,7 @@ mod clock;
 mod command;
 mod connection;
 mod context;
+mod descriptor;
 mod exec;
 mod expiry;
 mod files;
@@ -48,5 +49,5 @@ pub fn check_agents(folder: &std::path::Path) -> Vec<String> {
 }
 
 pub use holder::run as run_holder;
-pub use server::{StartError, run as run_daemon};
-pub use store::look as look_at_database;
+pub use server::{Place, StartError, run as run_daemon};
+pub use store::{look as look_at_database, refuse_newer as refuse_newer_database};

@@ -6,8 +6,10 @@ use std::fs::File;
 use std::io::{self, Write};
 use std::os::fd::OwnedFd;
 
-use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags};
+use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage};
 use tokio::net::unix::pipe::{Receiver, Sender};
+
+use crate::descriptor;
 
 /// The reading side of a descriptor.
 pub struct Source(Receiver);
@@ -36,14 +38,16 @@ impl Source {
             self.0.readable().await?;
             let mut space = [std::mem::MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
             let mut control = RecvAncillaryBuffer::new(&mut space);
-            let flags = RecvFlags::CMSG_CLOEXEC | RecvFlags::DONTWAIT;
-            match rustix::net::recvmsg(&self.0, &mut [io::IoSliceMut::new(buffer)], &mut control, flags) {
+            match rustix::net::recvmsg(&self.0, &mut [io::IoSliceMut::new(buffer)], &mut control, descriptor::RECEIVES) {
                 Ok(message) => {
-                    let descriptor = control.drain().find_map(|message| match message {
+                    let sent = control.drain().find_map(|message| match message {
                         RecvAncillaryMessage::ScmRights(mut sent) => sent.next(),
                         _ => None,
                     });
-                    return Ok((message.bytes, descriptor));
+                    if let Some(sent) = &sent {
+                        descriptor::keep_to_ourselves(sent)?;
+                    }
+                    return Ok((message.bytes, sent));
                 }
                 // tokio forgets readiness only by a read of its own
                 Err(rustix::io::Errno::WOULDBLOCK) => match self.0.try_read(buffer) {

@@ -13,6 +13,7 @@ use interprocess::local_socket::tokio::prelude::*;
 use interprocess::local_socket::traits::StreamCommon;
 use interprocess::local_socket::{GenericFilePath, ListenerOptions};
 use interprocess::os::unix::local_socket::ListenerOptionsExt;
+use rustix::fs::FlockOperation;
 use shared::config::Config;
 use shared::paths::Paths;
 use tokio::signal::unix::{SignalKind, signal};
@@ -47,13 +48,27 @@ pub enum StartError {
     Io(#[from] io::Error),
 }
 
+/// Where a daemon finds the place it is to have.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Place {
+    Free,
+    /// Another one has it, and is asked to leave.
+    BeingLeft,
+}
+
+/// How long a daemon that leaves may take to store what is left.
+const LEAVING_PATIENCE: Duration = Duration::from_secs(10);
+
 /// Runs the daemon until it is told to stop; `wrong` is what is wrong with `config.toml`. `ready` is called once clients can connect.
-pub async fn run(paths: Paths, config: Config, wrong: Vec<String>, ready: impl FnOnce()) -> Result<(), StartError> {
+pub async fn run(paths: Paths, config: Config, wrong: Vec<String>, place: Place, ready: impl FnOnce()) -> Result<(), StartError> {
     // whoever started us may be in a session: what happens to that is not for us
     crate::holder::leave_sessions();
     files::private_dir(&paths.state)?;
     // let go by the kernel when the process is gone, not when this function is: until then the store's thread has the database open
-    std::mem::forget(lock(&paths)?);
+    std::mem::forget(match place {
+        Place::Free => lock(&paths, FlockOperation::NonBlockingLockExclusive)?,
+        Place::BeingLeft => wait_for_lock(&paths).await?,
+    });
     files::private_dir(&paths.runtime)?;
     files::private_dir(&paths.recordings())?;
     if let Some(parent) = paths.socket().parent() {
@@ -109,8 +124,21 @@ async fn count_activity(context: Context) {
     let _ = context.store.count_activity().await;
 }
 
+/// In line before anybody who only tries: the kernel hands it over.
+async fn wait_for_lock(paths: &Paths) -> Result<File, StartError> {
+    let waiting = {
+        let paths = paths.clone();
+        tokio::task::spawn_blocking(move || lock(&paths, FlockOperation::LockExclusive))
+    };
+    match tokio::time::timeout(LEAVING_PATIENCE, waiting).await {
+        Ok(Ok(outcome)) => outcome,
+        Ok(Err(error)) => Err(io::Error::other(error).into()),
+        Err(_) => Err(StartError::AlreadyRunning(paths.state.display().to_string())),
+    }
+}
+
 /// Held for life: whoever has it may touch the socket, the database and the holders.
-fn lock(paths: &Paths) -> Result<File, StartError> {
+fn lock(paths: &Paths, operation: FlockOperation) -> Result<File, StartError> {
     let path = paths.lock();
     let file = File::options()
         .create(true)
@@ -118,7 +146,7 @@ fn lock(paths: &Paths) -> Result<File, StartError> {
         .mode(0o600)
         .open(&path)
         .map_err(|error| io::Error::new(error.kind(), format!("cannot write to {}: {error}", paths.state.display())))?;
-    match rustix::fs::flock(&file, rustix::fs::FlockOperation::NonBlockingLockExclusive) {
+    match rustix::fs::flock(&file, operation) {
         Ok(()) => Ok(file),
         Err(rustix::io::Errno::WOULDBLOCK) => Err(StartError::AlreadyRunning(paths.state.display().to_string())),
         Err(error) => Err(io::Error::from(error).into()),

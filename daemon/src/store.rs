@@ -49,7 +49,7 @@ pub use command::Memory;
 pub use exec::{Adopted, AskedExec, Begun, Finished, Outcome, RUNTIME_MODE, StoredExec};
 pub use interpreter::{Absent, Remembered};
 pub use life::{Asked, EndAsked};
-pub use look::look;
+pub use look::{look, refuse_newer};
 pub use new::{New, Opened, Program};
 pub use open::{check_large, open};
 pub use pause::{Asleep, Waking};

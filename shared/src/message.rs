@@ -675,7 +675,8 @@ pub fn parse_call(line: &[u8]) -> Result<Call, (u64, Failure)> {
     let request: Request = serde_json::from_value(value).map_err(|error| {
         let text = error.to_string();
         if text.starts_with("unknown variant") && text.contains(&name) {
-            (id, Failure::usage(format!("unknown request {name:?}: this daemon is {}", crate::VERSION)))
+            let way = "if your program is newer, `sessions-tui daemon restart` puts it in its place, and ends no session";
+            (id, Failure::usage(format!("unknown request {name:?}: this daemon is {}; {way}", crate::VERSION)))
         } else {
             (id, Failure::usage(format!("request {name:?}: {text}")))
         }

@@ -28,6 +28,13 @@ impl Output {
         self.stdout
     }
 
+    /// What it printed, whether it found something wrong or not.
+    #[track_caller]
+    pub fn refused_or_printed(self) -> String {
+        assert!(matches!(self.code, 0 | 1), "stdout: {}\nstderr: {}", self.stdout, self.stderr);
+        self.stdout
+    }
+
     /// Its error sentence, provided that it ended with this code.
     #[track_caller]
     pub fn refused(self, code: i32) -> String {
@@ -40,6 +47,8 @@ impl Output {
 
 pub struct Root {
     dir: TempDir,
+    /// Whose commands are run: ours, unless a test is about another version.
+    program: PathBuf,
     /// For the whole of `SESSIONS_ROOT`; without it the XDG rules hold.
     mode: Mode,
 }
@@ -64,7 +73,16 @@ impl Root {
         let dir = tempfile::Builder::new().prefix("e2e").tempdir().expect("a folder");
         std::fs::create_dir(dir.path().join("home")).expect("a home");
         std::fs::create_dir(dir.path().join("work")).expect("a workspace");
-        Self { dir, mode }
+        Self { dir, program: env!("CARGO_BIN_EXE_sessions-tui").into(), mode }
+    }
+
+    /// From here on commands are those of another build.
+    pub fn use_program(&mut self, program: &Path) {
+        program.clone_into(&mut self.program);
+    }
+
+    pub fn executable(&self) -> &Path {
+        &self.program
     }
 
     pub fn path(&self) -> &Path {
@@ -110,7 +128,7 @@ impl Root {
 
     /// The program with these arguments, ready to be started.
     pub fn command(&self, args: &[&str]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_sessions-tui"));
+        let mut command = Command::new(&self.program);
         command.args(args).env_clear().envs(self.environment()).current_dir(self.work());
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         command

@@ -84,7 +84,7 @@ impl Term {
         set_size(&master, size);
         // setsid makes the window the client's controlling terminal and then becomes the client: its pid is the client's
         let mut command = Command::new("setsid");
-        command.arg("--ctty").arg(env!("CARGO_BIN_EXE_sessions-tui")).args(args);
+        command.arg("--ctty").arg(root.executable()).args(args);
         command.env_clear().envs(root.environment()).envs(habits.variables.iter().copied()).current_dir(root.work());
         let stdio = || File::from(slave.try_clone().expect("a copy"));
         command.stdin(stdio()).stdout(stdio()).stderr(stdio());

@@ -40,7 +40,7 @@ use crate::environment;
 
 pub use completions::{answer_shell, parse};
 pub(crate) use daemon::install;
-pub use daemon::{announce_ready, announce_refusal};
+pub use daemon::{announce_ready, announce_refusal, announce_waiting};
 pub use doctor::doctor;
 pub use table::{ago, bytes, length, mark, short_path, status_words, what};
 
@@ -394,6 +394,9 @@ pub enum DaemonCommand {
         /// Leave the terminal and its session, and say one line when ready
         #[arg(long, hide = true)]
         detached: bool,
+        /// Wait for the place of a daemon that will be asked to leave
+        #[arg(long, hide = true)]
+        takes_over: bool,
     },
     /// Start the daemon, if it is not running
     Start {

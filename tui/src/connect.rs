@@ -2,13 +2,14 @@
 
 use std::io::{self, BufRead, BufReader};
 use std::path::PathBuf;
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use serde::de::DeserializeOwned;
-use shared::message::{Code, Failure, Request};
+use shared::message::{Code, Failure, Request, Stopped};
 use shared::paths::Paths;
 use shared::runtime::{MARKS, ROLE};
+use tokio::sync::mpsc;
 
 use crate::client::{Acts, Client, FIRST};
 use crate::environment;
@@ -25,6 +26,16 @@ const LAUNCH_AGAIN: Duration = Duration::from_millis(200);
 /// First word of a starting daemon to whoever started it.
 pub const READY: &str = "ready";
 pub const TAKEN: &str = "taken";
+/// Of one that is to take another's place, before that has left.
+pub const WAITS: &str = "waits";
+
+/// Where a daemon goes that is being started.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Place {
+    Free,
+    /// Another is there and will be asked to leave.
+    Taken,
+}
 
 /// The running daemon, or `None`.
 pub async fn running(paths: &Paths) -> Result<Option<Client>, Failure> {
@@ -162,11 +173,23 @@ async fn start_as(paths: &Paths, acts: Acts) -> Result<Client, Failure> {
 
 /// One try; gives the daemon's first word.
 fn launch(paths: &Paths) -> Result<String, Failure> {
+    let mut child = spawn(paths, Place::Free)?;
+    let mut word = String::new();
+    if let Some(output) = child.stdout.take() {
+        // it says one line when clients can connect, or why it cannot run
+        let _ = BufReader::new(output).read_line(&mut word);
+    }
+    Ok(word)
+}
+
+fn spawn(paths: &Paths, place: Place) -> Result<Child, Failure> {
     let cannot = |error: io::Error| no_daemon(format!("cannot start the daemon: {error}"));
-    let executable = std::env::current_exe().map_err(cannot)?;
     environment::keep_descriptors_to_ourselves();
-    let mut command = Command::new(executable);
+    let mut command = Command::new(executable().map_err(cannot)?);
     command.args(["daemon", "run", "--detached"]).current_dir("/").stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
+    if place == Place::Taken {
+        command.arg("--takes-over");
+    }
     // started from inside a session, it must not be taken for a part of it
     for variable in MARKS {
         command.env_remove(variable);
@@ -175,13 +198,59 @@ fn launch(paths: &Paths) -> Result<String, Failure> {
     if paths.socket_is_named() {
         command.env("SESSIONS_SOCKET", paths.socket());
     }
-    let mut child = command.spawn().map_err(cannot)?;
-    let mut word = String::new();
-    if let Some(output) = child.stdout.take() {
-        // it says one line when clients can connect, or why it cannot run
-        let _ = BufReader::new(output).read_line(&mut word);
+    command.spawn().map_err(cannot)
+}
+
+/// This program, or what has come to its place since: a window that was open during an upgrade starts the daemon of after.
+fn executable() -> io::Result<PathBuf> {
+    let own = std::env::current_exe()?;
+    if own.exists() {
+        return Ok(own);
     }
-    Ok(word)
+    let replaced = own.to_str().and_then(|path| path.strip_suffix(" (deleted)")).map(PathBuf::from).filter(|path| path.exists());
+    Ok(replaced.unwrap_or_else(|| PathBuf::from("/proc/self/exe")))
+}
+
+/// Puts a daemon of this program in the place of the one that runs. It waits at the other's lock before that is asked to leave:
+/// clients that lose theirs start one too, perhaps of the version that is to be replaced, and come too late. One that cannot take over, because
+/// the database is of a later version, says so while the other still runs.
+pub async fn replace(paths: &Paths, running: Client) -> Result<Client, Failure> {
+    let mut successor = spawn(paths, Place::Taken)?;
+    let (says, mut words) = mpsc::channel(2);
+    if let Some(output) = successor.stdout.take() {
+        std::thread::spawn(move || BufReader::new(output).lines().map_while(Result::ok).all(|word| says.blocking_send(word).is_ok()));
+    }
+    let outcome = change_over(paths, running, successor.id(), &mut words).await;
+    if outcome.is_err() {
+        let _ = successor.kill();
+        let _ = successor.wait();
+    }
+    outcome
+}
+
+async fn change_over(paths: &Paths, running: Client, successor: u32, words: &mut mpsc::Receiver<String>) -> Result<Client, Failure> {
+    let deadline = tokio::time::Instant::now() + PATIENCE;
+    let silent = || no_daemon(format!("the new daemon does not start: see {}", paths.log().display()));
+    match tokio::time::timeout_at(deadline, words.recv()).await.map_err(|_| silent())? {
+        Some(word) if word == WAITS => {}
+        Some(why) => return Err(no_daemon(format!("nothing was restarted: {why}"))),
+        None => return Err(silent()),
+    }
+    let mut leaving = Some(running);
+    loop {
+        if let Some(mut client) = leaving.take() {
+            let _ = client.call::<Stopped>(Request::Stop { end_sessions: false, restart: true }).await;
+        }
+        match tokio::time::timeout(LAUNCH_AGAIN, words.recv()).await {
+            Ok(Some(word)) if word == READY => break,
+            Ok(Some(why)) => return Err(no_daemon(format!("the daemon cannot start: {why}"))),
+            Ok(None) => return Err(silent()),
+            Err(_) if tokio::time::Instant::now() >= deadline => return Err(silent()),
+            // somebody was quicker after all
+            Err(_) => leaving = self::running(paths).await?.filter(|client| client.daemon.pid != successor),
+        }
+    }
+    self::running(paths).await?.ok_or_else(silent)
 }
 
 pub fn no_daemon(message: String) -> Failure {

@@ -51,10 +51,11 @@ pub fn keep_descriptors_to_ourselves() {
 }
 
 /// Our mask for new files. It can only be read by setting it.
+#[allow(clippy::useless_conversion, reason = "macOS has narrower modes")]
 pub fn umask() -> u32 {
     let mask = rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o077));
     rustix::process::umask(mask);
-    mask.as_raw_mode()
+    u32::from(mask.as_raw_mode())
 }
 
 /// The session this process runs in, if it does.

@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use daemon::StartError;
+use daemon::{Place, StartError};
 use tui::cli::{self, Cli, Command, DaemonCommand};
 
 fn main() -> ExitCode {
@@ -24,7 +24,10 @@ fn main() -> ExitCode {
         }
     };
     let code = match &cli.command {
-        Some(Command::Daemon { command: DaemonCommand::Run { detached } }) => runtime.block_on(run_daemon(&cli, *detached)),
+        Some(Command::Daemon { command: DaemonCommand::Run { detached, takes_over } }) => {
+            let place = if *takes_over { Place::BeingLeft } else { Place::Free };
+            runtime.block_on(run_daemon(&cli, *detached, place))
+        }
         Some(Command::Doctor(args)) => runtime.block_on(cli::doctor(&cli, *args, daemon::look_at_database)),
         _ => runtime.block_on(cli::run(cli, daemon::check_agents)),
     };
@@ -33,7 +36,7 @@ fn main() -> ExitCode {
     code
 }
 
-async fn run_daemon(cli: &Cli, detached: bool) -> ExitCode {
+async fn run_daemon(cli: &Cli, detached: bool, place: Place) -> ExitCode {
     if detached {
         // out of the client's session: its terminal's hang-up and ^C are not ours
         let _ = rustix::process::setsid();
@@ -43,6 +46,13 @@ async fn run_daemon(cli: &Cli, detached: bool) -> ExitCode {
         Ok(paths) => paths,
         Err(failure) => return refuse(&failure.message, false, detached),
     };
+    if place == Place::BeingLeft {
+        // while the other still runs
+        if let Err(error) = daemon::refuse_newer_database(&paths.database()) {
+            return refuse(&error.to_string(), false, detached);
+        }
+        cli::announce_waiting();
+    }
     let (config, warning) = tui::load_config(&paths);
     let ready = || {
         tui::notify_ready();
@@ -52,7 +62,7 @@ async fn run_daemon(cli: &Cli, detached: bool) -> ExitCode {
             redirect_output_to_null();
         }
     };
-    match Box::pin(daemon::run_daemon(paths, config, warning.into_iter().collect(), ready)).await {
+    match Box::pin(daemon::run_daemon(paths, config, warning.into_iter().collect(), place, ready)).await {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => refuse(&error.to_string(), matches!(error, StartError::AlreadyRunning(_)), detached),
     }

@@ -104,10 +104,11 @@ fn restore() {
 }
 
 /// Our terminal's device, for a daemon that may use it directly.
+#[allow(clippy::unnecessary_cast, reason = "macOS numbers devices by a narrower, signed type")]
 pub fn name() -> Option<TtyName> {
     let path = rustix::termios::ttyname(rustix::stdio::stdin(), Vec::new()).ok()?.into_string().ok()?;
     let meta = rustix::fs::fstat(rustix::stdio::stdin()).ok()?;
-    Some(TtyName { path, device: meta.st_rdev, filesystem: meta.st_dev, inode: meta.st_ino })
+    Some(TtyName { path, device: meta.st_rdev as u64, filesystem: meta.st_dev as u64, inode: meta.st_ino })
 }
 
 /// Most of what a terminal takes into its clipboard at once; many refuse more.

@@ -7,10 +7,10 @@ use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
-use rustix::pipe::{PipeFlags, pipe_with};
 use shared::id::{ExecId, Offset};
 
 use super::wire::CallOrder;
+use crate::descriptor;
 
 /// Where the driver finds its calls, and where it answers.
 const CALLS: i32 = 3;
@@ -77,10 +77,10 @@ impl Driver {
         let Some((program, arguments)) = argv.split_first() else {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, "no program was given"));
         };
-        let (theirs_in, calls) = pipe_with(PipeFlags::CLOEXEC)?;
-        let (answers, theirs_out) = pipe_with(PipeFlags::CLOEXEC)?;
-        let (stdout, stdout_end) = pipe_with(PipeFlags::CLOEXEC)?;
-        let (stderr, stderr_end) = pipe_with(PipeFlags::CLOEXEC)?;
+        let (theirs_in, calls) = descriptor::pipe()?;
+        let (answers, theirs_out) = descriptor::pipe()?;
+        let (stdout, stdout_end) = descriptor::pipe()?;
+        let (stderr, stderr_end) = descriptor::pipe()?;
         let theirs_in = rustix::io::fcntl_dupfd_cloexec(&theirs_in, OUT_OF_THE_WAY)?;
         let theirs_out = rustix::io::fcntl_dupfd_cloexec(&theirs_out, OUT_OF_THE_WAY)?;
         for ours in [&calls, &answers, &stdout, &stderr] {

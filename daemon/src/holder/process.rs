@@ -189,7 +189,7 @@ impl Holder {
         }
         if let Some(mask) = start.umask {
             // our own files have their modes given with them
-            rustix::process::umask(rustix::fs::Mode::from_raw_mode(mask));
+            rustix::process::umask(rustix::fs::Mode::from_raw_mode(mask as rustix::fs::RawMode));
         }
         let limit = start.max_processes.map(|most| ProcessLimit::set(&start.runtime, most));
         let (pty, driver, child) = if start.is_driver {

@@ -7,9 +7,10 @@ use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
 
 use rustix::fs::{Mode, OFlags};
-use rustix::pty::OpenptFlags;
 use rustix::termios::{InputModes, OptionalActions, Winsize};
 use shared::screen::Size;
+
+use crate::descriptor;
 
 pub struct Pty {
     pub master: OwnedFd,
@@ -18,7 +19,7 @@ pub struct Pty {
 }
 
 pub fn open(size: Size) -> io::Result<Pty> {
-    let master = rustix::pty::openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC)?;
+    let master = descriptor::open_terminal()?;
     rustix::pty::grantpt(&master)?;
     rustix::pty::unlockpt(&master)?;
     let name = rustix::pty::ptsname(&master, Vec::new())?;

@@ -20,13 +20,27 @@ pub fn look(path: &Path) -> Database {
     }
 }
 
-fn try_look(path: &Path) -> Result<Database> {
+/// Says in advance what a daemon of this version would say of a database of a later one; whatever else is wrong is not asked here.
+pub fn refuse_newer(path: &Path) -> Result<()> {
+    match open(path) {
+        Err(error @ Error::Newer { .. }) => Err(error),
+        _ => Ok(()),
+    }
+}
+
+/// With its version and the one that is known here.
+fn open(path: &Path) -> Result<(Connection, i64, i64)> {
     let connection = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX)?;
     connection.busy_timeout(std::time::Duration::from_secs(5))?;
     let (version, known) = (schema::version(&connection)?, schema::known_version());
     if version > known {
         return Err(Error::Newer { found: version, known });
     }
+    Ok((connection, version, known))
+}
+
+fn try_look(path: &Path) -> Result<Database> {
+    let (connection, version, known) = open(path)?;
     if let Some(damage) = damage(&connection)? {
         return Ok(Database::Damaged(damage));
     }

@@ -16,7 +16,7 @@ pub use install::{InstallArgs, UninstallArgs};
 
 use super::{DaemonCommand, print, print_json, table};
 use crate::client::Client;
-use crate::connect::{self, READY, TAKEN};
+use crate::connect::{self, READY, TAKEN, WAITS};
 use crate::tty;
 
 pub async fn perform(paths: &Paths, command: DaemonCommand) -> Result<(), Failure> {
@@ -35,6 +35,11 @@ pub async fn perform(paths: &Paths, command: DaemonCommand) -> Result<(), Failur
 /// A detached daemon says this once clients can connect.
 pub fn announce_ready() {
     say(READY);
+}
+
+/// Or, before that, that it is there for the place of another.
+pub fn announce_waiting() {
+    say(WAITS);
 }
 
 /// Or why it cannot run; being one too many is no error.
@@ -105,16 +110,22 @@ async fn stop(paths: &Paths, all: bool, yes: bool, json: bool) -> Result<(), Fai
 }
 
 async fn restart(paths: &Paths, json: bool) -> Result<(), Failure> {
-    if let Some(mut client) = connect::running(paths).await? {
-        client.call::<Stopped>(Request::Stop { end_sessions: false, restart: true }).await?;
-        wait_until_gone(paths, client).await;
-    }
-    let mut client = start_anew(paths).await?;
+    let mut client = match connect::running(paths).await? {
+        None => start_anew(paths).await?,
+        // its service manager has to start it, so that it is kept by that
+        Some(mut client) if install::is_service() => {
+            client.call::<Stopped>(Request::Stop { end_sessions: false, restart: true }).await?;
+            wait_until_gone(paths, client).await;
+            start_anew(paths).await?
+        }
+        Some(client) => connect::replace(paths, client).await?,
+    };
     let status: DaemonStatus = client.call(Request::Status).await?;
     if json {
         return print_json(&status);
     }
-    print(&format!("the daemon is running again, pid {}, with {}\n", status.pid, count(status.live_sessions as usize, "session")))
+    let sessions = count(status.live_sessions as usize, "session");
+    print(&format!("the daemon is running again, version {}, pid {}, with {sessions}\n", status.version, status.pid))
 }
 
 /// The connection ends shortly before the daemon does; its lock ends with it.
@@ -166,6 +177,10 @@ async fn status(paths: &Paths, json: bool) -> Result<(), Failure> {
     }
     let mut out = format!("the daemon is running, pid {}\n", status.pid);
     out += &table::field("version", &format!("{} (protocol {})", status.version, status.protocol));
+    if status.version != shared::VERSION {
+        let way = "`sessions-tui daemon restart` puts this one in its place, and ends no session";
+        out += &table::field("warning", &format!("this program is of version {}: {way}", shared::VERSION));
+    }
     out += &table::field("since", &status.started_at.to_string());
     out += &table::field("programs", &status.live_sessions.to_string());
     out += &table::field("clients", &status.clients.to_string());

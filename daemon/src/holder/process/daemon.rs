@@ -5,10 +5,11 @@ use std::os::fd::AsFd;
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags};
+use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage};
 use shared::runtime::Keeps;
 
 use super::Holder;
+use crate::descriptor;
 use crate::holder::peer::{Peer, is_same_user};
 use crate::holder::wire::{Greeting, News, Order, VERSION};
 
@@ -91,7 +92,7 @@ impl Holder {
         if !control.push(SendAncillaryMessage::ScmRights(&terminal)) {
             return 0;
         }
-        rustix::net::sendmsg(&peer.stream, &[io::IoSlice::new(bytes)], &mut control, SendFlags::NOSIGNAL).unwrap_or(0)
+        rustix::net::sendmsg(&peer.stream, &[io::IoSlice::new(bytes)], &mut control, descriptor::SENDS).unwrap_or(0)
     }
 
     pub(super) fn accept(&mut self) {

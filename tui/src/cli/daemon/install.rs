@@ -220,8 +220,14 @@ pub fn uninstall(args: &UninstallArgs) -> Result<(), Failure> {
 /// Starts the daemon by its service, if there is one that does so at once; `false`: there is none, or it could not.
 pub fn start_service() -> bool {
     let Ok(service) = service() else { return false };
+    is_service() && quiet(&words(&["systemctl", "--user", "start", &format!("{}.service", service.name())]))
+}
+
+/// Whether a service manager is to start this very program.
+pub fn is_service() -> bool {
+    let Ok(service) = service() else { return false };
     let is_ours = installed(&service).iter().any(|installed| installed.kind == Kind::Systemd && installed.is_current);
-    is_ours && found("systemctl") && quiet(&words(&["systemctl", "--user", "start", &format!("{}.service", service.name())]))
+    is_ours && found("systemctl")
 }
 
 /// systemd where its user manager answers; a desktop's folder elsewhere on Linux.
