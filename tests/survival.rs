@@ -236,7 +236,7 @@ impl World {
                 assert!(result["error"].is_string() || code.is_some_and(|code| code != 0), "it says how: {result}");
                 SAID
             }
-            _ => NO,
+            _ => panic!("a call that did not end as it should, and does not say so: {result}"),
         }
     }
 
