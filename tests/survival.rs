@@ -59,9 +59,9 @@ const TABLE: [Row; 10] = [
     row("`kill -9` of the daemon", "the_daemon_is_killed", [YES; COLUMNS.len()]),
     row("the disk is full for a while", "the_disk_is_full", [YES, YES, GAP, YES, YES, YES, YES, YES, YES, YES]),
     row("`kill -9` of the program", "the_program_crashes", [NO, YES, YES, SAID, NO, YES, YES, YES, YES, NO]),
-    row("`kill -9` of its holder", "its_holder_is_killed", [AGAIN, YES, YES, SAID, NO, YES, YES, YES, YES, NO]),
-    row("the machine stops without warning", "the_machine_is_restarted", [AGAIN, YES, YES, SAID, NO, YES, YES, YES, YES, AGAIN]),
-    row("logout or shutdown that asks programs to end", "everything_is_asked_to_end", [NO, YES, YES, SAID, NO, YES, YES, YES, YES, NO]),
+    row("`kill -9` of its holder", "its_holder_is_killed", [AGAIN, YES, YES, SAID, NO, YES, YES, YES, YES, AGAIN]),
+    row("the machine crashes: everything ends at once", "the_machine_is_restarted", [AGAIN, YES, YES, SAID, NO, YES, YES, YES, YES, AGAIN]),
+    row("shutdown, or a logout that ends everything", "everything_is_asked_to_end", [AGAIN, YES, YES, SAID, NO, YES, YES, YES, YES, AGAIN]),
     row(
         "the runtime folder is removed, and the daemon killed",
         "the_runtime_folder_is_removed",
