@@ -70,7 +70,7 @@ impl Said {
         official::prepare();
         let (schema, lines) = (root.join("schema.json"), root.join("lines"));
         std::fs::write(&schema, root.run(&["schema"]).ok()).expect("writes");
-        std::fs::write(&lines, self.lines.iter().map(|line| format!("{line}\n")).collect::<String>()).expect("writes");
+        std::fs::write(&lines, self.lines.iter().map(Value::to_string).collect::<Vec<_>>().join("\n")).expect("writes");
         let mut python = Command::new(official::environment().join("bin/python"));
         python.arg(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/validate.py")).arg(schema).arg(lines);
         python.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());

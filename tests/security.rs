@@ -84,6 +84,22 @@ fn environments_are_stored_nowhere() {
 }
 
 #[test]
+fn what_a_program_says_is_never_run_by_the_command_that_tells_of_it() {
+    let root = Root::new();
+    let told = root.join("told");
+    let script = format!("#!/bin/sh\nprintf '%s\\n' \"$@\" >> {}\n", told.display());
+    let notifier = root.join("notifier");
+    std::fs::write(&notifier, script).expect("writes");
+    std::fs::set_permissions(&notifier, PermissionsExt::from_mode(0o755)).expect("may be run");
+    root.config(&format!("[notify]\ncommand = [\"{}\", \"{{body}}\"]\n", notifier.display()));
+    let trap = "$(touch trap); touch trap & `touch trap` | touch trap";
+    root.start_script("one", &format!("printf '\\033]9;%s\\007' '{trap}'; echo up; exec sleep 1000"));
+    root.wait_screen("one", "up");
+    wait_until("the command to be run", || std::fs::read_to_string(&told).is_ok_and(|text| text.contains(trap)));
+    assert!(!root.work().join("trap").exists() && !root.join("trap").exists());
+}
+
+#[test]
 fn nothing_of_ours_is_on_the_network() {
     let root = Root::new();
     root.start("one", &["cat"]);

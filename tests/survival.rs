@@ -73,7 +73,7 @@ fn page() -> String {
     let mut text = format!("| | {} |\n|---|{}\n", COLUMNS.join(" | "), "---|".repeat(COLUMNS.len()));
     for row in &TABLE {
         let cells: Vec<&str> = row.cells.iter().map(|(left, _)| *left).collect();
-        text.push_str(&format!("| {} | {} |\n", row.what, cells.join(" | ")));
+        text += &["| ", row.what, " | ", &cells.join(" | "), " |\n"].concat();
     }
     text
 }
@@ -110,6 +110,7 @@ struct World {
     hook: std::net::SocketAddr,
 }
 
+#[derive(Clone, Copy)]
 enum CallIs {
     WaitedFor,
     Detached,

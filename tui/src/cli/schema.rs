@@ -13,7 +13,7 @@ Examples:
 
 pub fn schema(name: Option<&str>, list: bool) -> Result<(), Failure> {
     if list {
-        return print(&schema::names().iter().map(|name| format!("{name}\n")).collect::<String>());
+        return print(&(schema::names().join("\n") + "\n"));
     }
     let found = match name {
         None => schema::protocol(),
