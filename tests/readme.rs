@@ -64,6 +64,16 @@ fn the_client_in_python_runs_as_the_protocol_s_page_shows_it() {
 }
 
 #[test]
+fn every_request_and_push_is_on_the_protocol_s_page() {
+    let root = Root::new();
+    for name in root.run(&["schema", "--list"]).ok().lines() {
+        if let Some((_, word)) = name.split_once('.') {
+            assert!(PROTOCOL.contains(&format!("`{word}`")), "{name}");
+        }
+    }
+}
+
+#[test]
 fn one_line_of_socat_is_a_client_too() {
     let root = Root::home_only();
     root.run(&["new", "-d", "-n", "api", "--", "sleep", "1000"]).ok();
