@@ -335,8 +335,10 @@ fn a_holder_asked_to_end_by_the_system_ends_its_program_first() {
     root.wait_screen("one", "up");
     process::signal(root.holder("one"), Signal::TERM);
     root.wait_status("one", "failed");
-    assert_eq!(root.status("one").1, "exit code 5", "not lost: the program had its time to end");
-    assert!(root.screen("one").contains("saved"));
+    assert_eq!(root.status("one").1, "lost", "it came to no end of its own: it can be started again");
+    assert!(root.screen("one").contains("saved"), "the program had its time to end");
+    root.run(&["restore", "one"]).ok();
+    root.wait_screen("one", "was lost; started again");
 }
 
 #[test]

@@ -147,6 +147,27 @@ fn promise_10_after_kill_9_of_everything_what_was_answered_is_there_and_the_rest
     assert_eq!(root.run(&["exec", "echo $A"]).ok(), "1\n");
 }
 
+/// A daemon that ends (a shutdown) may have stored the end of a runtime, and not yet those of its calls.
+#[test]
+fn promise_10_a_call_whose_runtime_s_end_alone_was_stored_is_settled_when_it_is_asked_for() {
+    let root = Root::new();
+    root.run(&["exec", "true"]).ok();
+    let open = begin(&root, "true");
+    let waiting = root.run(&["exec", "--detach", "echo never"]).ok().trim().to_owned();
+    root.kill_daemon();
+    for pid in root.processes() {
+        process::kill(pid);
+    }
+    let state = r#"{"state":"exited","status":{"signal":1},"at":"2026-11-17T12:00:00Z"}"#;
+    assert_eq!(root.sql(&format!("UPDATE runtimes SET is_live = 0, state = '{state}'")), 1);
+    for id in [&open, &waiting] {
+        let settled = result(&root, id);
+        assert_eq!((settled["success"].as_bool(), settled["running"].as_bool()), (Some(false), None), "{settled}");
+        assert!(settled["error"].is_string(), "{settled}");
+    }
+    assert_eq!(root.run(&["exec", "echo on"]).ok(), "on\n");
+}
+
 #[test]
 fn two_hundred_calls_at_once_are_all_answered_in_order() {
     let root = Root::new();

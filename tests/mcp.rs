@@ -3,7 +3,7 @@
 
 pub mod client;
 mod connection;
-mod official;
+pub mod official;
 mod runtime;
 mod schema;
 mod stand_in;

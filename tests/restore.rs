@@ -1,5 +1,6 @@
 //! After a restart of the machine: what was lost is started again, by itself or when somebody says so.
 
+use rustix::process::Signal;
 use serde_json::Value;
 
 use crate::support::{BASH, Root, process, wait_until};
@@ -122,6 +123,26 @@ fn lost_sessions_come_back_by_themselves() {
 }
 
 /// The daemon is killed while it restores: the next one goes on with it.
+/// As a service manager does it: the daemon first, then everything else is asked to end.
+#[test]
+fn promise_10_what_a_shutdown_ended_comes_back_too() {
+    let root = Root::new();
+    root.config("restore = \"auto\"\n");
+    start_three(&root);
+    let lost = root.session("shell")["id"].as_str().expect("an id").to_owned();
+    let daemon = root.daemon_pid();
+    process::signal(daemon, Signal::TERM);
+    wait_until("the daemon to be gone", || !process::is_alive(daemon));
+    for pid in root.processes() {
+        process::signal(pid, Signal::TERM);
+    }
+    wait_until("all of them to be gone", || root.processes().is_empty());
+    std::fs::remove_dir_all(root.join("run")).expect("the sockets go");
+    is_back(&root, &lost);
+    root.wait_status("cat", "active");
+    assert_eq!(root.status("paused"), ("paused".into(), "night".into()), "what was paused stays so");
+}
+
 #[test]
 fn promise_10_restoring_survives_the_daemon() {
     let root = Root::new();

@@ -6,7 +6,9 @@ use std::time::Duration;
 
 use interprocess::local_socket::tokio::Stream;
 use shared::frame;
-use shared::message::{self, Answer, Code, Failure, Hello, HelloLine, INPUT, MAX_LINE, OUTPUT, PROTOCOL, Push, Request};
+use shared::message::{
+    self, Answer, CALLS_AT_ONCE, Code, Failure, HELLO_MS, Hello, HelloLine, INPUT, MAX_LINE, OUTPUT, PROTOCOL, Push, Request,
+};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use crate::attachment::{Outbox, Outgoing};
@@ -14,14 +16,8 @@ use crate::context::{Context, Stop};
 use crate::peer::Peer;
 use crate::request::{self, Caller};
 
-/// A stranger that says nothing holds no place for longer.
-const HELLO_PATIENCE: Duration = Duration::from_secs(5);
-
 /// Room made for each read.
 const READ_BYTES: usize = 4 << 10;
-
-/// Calls of one client that are under way; more make it wait. A dashboard waits for each of its tiles.
-const CALLS_AT_ONCE: usize = 256;
 
 pub async fn serve(context: Context, stream: Stream, peer: Peer) {
     context.clients.fetch_add(1, Ordering::Relaxed);
@@ -96,7 +92,7 @@ enum Part {
 
 impl Reading {
     async fn run(&mut self) {
-        match tokio::time::timeout(HELLO_PATIENCE, self.hello()).await {
+        match tokio::time::timeout(Duration::from_millis(HELLO_MS), self.hello()).await {
             Ok(true) => {}
             Ok(false) => return,
             Err(_) => return self.refuse(0, Failure::usage("no hello within 5 seconds: start with {\"hello\":{…}}")),
@@ -124,7 +120,7 @@ impl Reading {
                                 Ok(Some(answer)) => outbox.line(&answer),
                                 // answered already
                                 Ok(None) => {}
-                                Err(failure) => outbox.line(&Answer::new(id, Err::<(), _>(failure))),
+                                Err(failure) => outbox.line(&Answer::refusal(id, failure)),
                             }
                             drop(place);
                         };
@@ -152,7 +148,7 @@ impl Reading {
     }
 
     fn refuse(&self, id: u64, failure: Failure) {
-        self.outbox.line(&Answer::new(id, Err::<(), _>(failure)));
+        self.outbox.line(&Answer::refusal(id, failure));
     }
 
     /// Both sides say their versions first; the client decides what to do about a difference.

@@ -274,11 +274,15 @@ impl Finished {
 
 /// Interrupts a call, or takes it out of the queue; returns when it is over.
 pub async fn cancel(context: &Context, id: ExecId) -> Result<Arc<Live>, Failure> {
+    let refused = |what: &str| Failure::new(Code::Status, format!("cannot cancel: exec {id} {what}"));
     let Some(live) = context.execs.get(id) else {
-        let stored = context.store.exec(id).await?;
-        let what = if stored.finished.is_some() { "has ended already" } else { "cannot be reached: its runtime does not answer" };
-        return Err(Failure::new(Code::Status, format!("cannot cancel: exec {id} {what}")));
+        let has_ended = context.store.exec(id).await?.finished.is_some();
+        return Err(refused(if has_ended { "has ended already" } else { "cannot be reached: its runtime does not answer" }));
     };
+    // told, and not stored yet
+    if matches!(*live.progress.borrow(), Progress::Ended(_)) {
+        return Err(refused("has ended already"));
+    }
     let Some(handle) = context.registry.runtime(live.runtime()) else {
         return Err(Failure::new(Code::Status, format!("cannot cancel: the runtime of exec {id} is just being started or ended")));
     };

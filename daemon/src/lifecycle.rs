@@ -133,7 +133,7 @@ pub enum End {
 pub fn sleeps(end: &End, status: Status, why: Option<&str>) -> bool {
     match end {
         End::Refused(_) => false,
-        End::Lost(LostReason::HolderGone | LostReason::MachineRestarted) => {
+        End::Lost(LostReason::HolderDied | LostReason::HolderGone | LostReason::MachineRestarted) => {
             status == Status::Paused && why.is_none_or(|why| why == HIBERNATED)
         }
         _ => why == Some(HIBERNATED),

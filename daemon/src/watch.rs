@@ -174,7 +174,7 @@ pub async fn run(context: Context) {
             _ = settings.changed() => {
                 let now = context.config().watch.clone();
                 if now != places.settings {
-                    places = at_work(&context, places, |places| places.close_all()).await;
+                    places = at_work(&context, places, Places::close_all).await;
                     places.settings = now;
                     moved = true;
                 }

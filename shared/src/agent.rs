@@ -1,13 +1,14 @@
 //! An agent in a session: which one it is, and which of its conversations it has.
 
 use jiff::Timestamp;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::id::{RuntimeId, SessionId};
 
 /// What is known of an agent's conversation: enough to go on with it by the agent's own command.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Conversation {
     /// As in its manifest.
     pub agent: String,
@@ -29,7 +30,7 @@ pub struct Conversation {
 }
 
 /// Where the id of a conversation is known from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum IdSource {
     /// Nothing has told it.
@@ -40,7 +41,8 @@ pub enum IdSource {
 }
 
 /// How an agent would be started again.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "AgentResume")]
 pub struct Resume {
     pub argv: Vec<String>,
     /// What that does, for a person.
@@ -53,7 +55,7 @@ pub struct Resume {
 }
 
 /// What an agent's hook was called with.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Hook {
     pub agent: String,
     #[serde(skip_serializing_if = "Option::is_none", default)]
@@ -68,7 +70,7 @@ pub struct Hook {
 }
 
 /// An agent that is known, for whoever sets up its hooks.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct KnownAgent {
     pub name: String,
     pub aliases: Vec<String>,
@@ -77,7 +79,7 @@ pub struct KnownAgent {
 }
 
 /// Where an agent's hooks are set up, and in which form.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Install {
     pub format: InstallFormat,
@@ -89,7 +91,7 @@ pub struct Install {
     pub events: Vec<String>,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum InstallFormat {
     /// `hooks.EVENT[].hooks[].command`, timeouts in seconds.

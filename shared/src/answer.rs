@@ -1,18 +1,134 @@
 //! What is answered to requests, beside the words themselves.
 
+use schemars::{JsonSchema, Schema, SchemaGenerator};
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::agent::KnownAgent;
+use crate::attention::Explanation;
+use crate::command::Command;
 use crate::event::Event;
+use crate::exec::{ExecResult, HistoryEntry, OutputPage, ResetDone, States};
 use crate::id::{RuntimeId, Seq, SessionId, ThreadId};
 use crate::lease::Lease;
+use crate::live::{Calendar, Pulse, Sight};
+use crate::message::Request;
+use crate::replay::{Moment, Outline, Records};
 use crate::runtime::Runtime;
 use crate::screen::Size;
+use crate::search::{Hit, SearchSummary};
 use crate::session::{Session, Status};
+use crate::stats::{AuditLine, Cleaned, Disk, Group, Stats};
 use crate::terminal::Terminal;
 use crate::thread::Thread;
+use crate::watch::ChangedFiles;
+use crate::webhook::{Delivery, Webhook};
 
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+/// A request, as far as its answer goes.
+pub trait Answered {
+    /// What `ok` is.
+    type Ok: Serialize + DeserializeOwned + JsonSchema;
+}
+
+/// What each request is answered with. The daemon can answer nothing else ([`Answer::to`](crate::message::Answer::to)), and a
+/// request that is not here does not compile.
+macro_rules! answers {
+    ($($request:ident: $ok:ty,)*) => {
+        /// Requests as types, to name the answer to one.
+        pub mod to {
+            $(pub enum $request {})*
+        }
+        $(impl Answered for to::$request {
+            type Ok = $ok;
+        })*
+        const _: fn(&Request) = |request| match request {
+            $(Request::$request { .. } => {})*
+        };
+        /// The schema of each answer, by the name of its request as it is written here.
+        pub(crate) const SCHEMAS: &[(&str, fn(&mut SchemaGenerator) -> Schema)] =
+            &[$((stringify!($request), |generator| generator.subschema_for::<$ok>()),)*];
+    };
+}
+
+answers! {
+    New: Changed,
+    List: Vec<Session>,
+    Rows: Vec<Session>,
+    Show: Layers,
+    Rename: Session,
+    Kill: Changed,
+    Pause: Changed,
+    Resume: Changed,
+    Restore: Vec<Restored>,
+    Complete: Changed,
+    Fail: Changed,
+    Reset: Changed,
+    Iterate: Changed,
+    Tell: Changed,
+    ToolCall: Changed,
+    Learn: Changed,
+    Context: Resumption,
+    Exec: ExecResult,
+    Result: ExecResult,
+    Output: OutputPage,
+    Cancel: ExecResult,
+    State: States,
+    History: Vec<HistoryEntry>,
+    Commands: Vec<Command>,
+    Files: ChangedFiles,
+    Hook: (),
+    Explain: Explanation,
+    Agents: Vec<KnownAgent>,
+    ResetRuntime: ResetDone,
+    Search: SearchSummary,
+    Find: Option<Hit>,
+    Stats: Stats,
+    Cleanup: Cleaned,
+    Audit: Vec<AuditLine>,
+    Groups: Vec<Group>,
+    SetGroup: Group,
+    UnsetGroup: Group,
+    AddWebhook: Webhook,
+    Webhooks: Vec<Webhook>,
+    RemoveWebhook: Webhook,
+    EnableWebhook: Webhook,
+    TestWebhook: Delivery,
+    Deliveries: Vec<Delivery>,
+    Remove: Gone,
+    Send: (),
+    Screen: ScreenShot,
+    Wait: Waited,
+    Attach: Attached,
+    Forget: Forgotten,
+    // the session, once the recording has ended
+    Import: Option<Changed>,
+    Disk: Disk,
+    Replay: Outline,
+    Seek: Moment,
+    Records: Records,
+    Scrolled: Vec<Line>,
+    Pulse: Vec<Pulse>,
+    Look: Sight,
+    Seen: (),
+    Calendar: Calendar,
+    // how many attachments it ended
+    Detach: usize,
+    Resize: (),
+    TakeControl: (),
+    KeyHelp: (),
+    // whether the terminal was left in its alternate screen
+    Leave: Option<bool>,
+    Events: Told,
+    Recent: Vec<Event>,
+    // the last event before those that follow
+    Watch: Seq,
+    Status: DaemonStatus,
+    Settings: SettingsNow,
+    Stop: Stopped,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Attached {
     pub session: SessionId,
     pub name: String,
@@ -29,7 +145,7 @@ pub struct Attached {
 }
 
 /// A session after what was asked, and what the caller should know about it.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Changed {
     #[serde(flatten)]
     pub session: Session,
@@ -42,13 +158,13 @@ pub struct Changed {
 }
 
 /// A thread that was taken away, with everything below it.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Gone {
     pub name: String,
 }
 
 /// What was forgotten.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Forgotten {
     pub session: SessionId,
     pub name: String,
@@ -60,7 +176,7 @@ pub struct Forgotten {
 }
 
 /// What the answer to `Events` says.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Told {
     /// The last event that was told.
     pub seq: Seq,
@@ -69,7 +185,7 @@ pub struct Told {
 }
 
 /// A session that cannot go on, in whose place a fresh one was opened.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Previous {
     pub id: SessionId,
     pub thread: ThreadId,
@@ -101,7 +217,7 @@ impl Previous {
 }
 
 /// Everything needed to go on with a session.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Resumption {
     pub id: SessionId,
     pub name: String,
@@ -129,7 +245,7 @@ pub struct Resumption {
 }
 
 /// All layers of a thread.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Layers {
     pub thread: Thread,
     pub session: Session,
@@ -147,7 +263,7 @@ pub struct Layers {
 }
 
 /// A session of a thread in one line.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SessionLine {
     pub id: SessionId,
     pub status: Status,
@@ -160,7 +276,7 @@ pub struct SessionLine {
     pub ended_at: Option<jiff::Timestamp>,
 }
 
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ScreenShot {
     pub size: Size,
     pub cursor: (u16, u16),
@@ -172,14 +288,14 @@ pub struct ScreenShot {
     pub rows: Vec<Line>,
 }
 
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Line {
     pub text: String,
     pub ansi: String,
     pub wrapped: bool,
 }
 
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct DaemonStatus {
     pub pid: u32,
     pub version: String,
@@ -195,27 +311,27 @@ pub struct DaemonStatus {
 }
 
 /// The settings a daemon holds to, and what is wrong with their files.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SettingsNow {
     pub config: crate::config::Config,
     pub wrong: Vec<String>,
 }
 
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Stopped {
     /// Sessions that go on without the daemon.
     pub going_on: u32,
     pub ended: u32,
 }
 
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Waited {
     pub status: Status,
     pub exit: Option<crate::runtime::ExitStatus>,
 }
 
 /// What came of restoring a lost session.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Restored {
     pub name: String,
     pub lost: SessionId,

@@ -3,10 +3,11 @@
 use std::fmt;
 
 use jiff::Timestamp;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// In the order in which people want to hear of them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Attention {
     WaitingApproval,
@@ -53,7 +54,7 @@ impl fmt::Display for Attention {
 }
 
 /// What is thought of a session, and on which evidence.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Needs {
     pub state: Attention,
     pub since: Timestamp,
@@ -62,7 +63,7 @@ pub struct Needs {
 }
 
 /// A piece of evidence: what it says by itself, how much that counts, and what would change it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Clue {
     /// Which signal it is.
     pub source: String,
@@ -80,7 +81,7 @@ pub struct Clue {
 }
 
 /// Why a session is thought to be in its state.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Explanation {
     pub session: crate::id::SessionId,
     pub name: String,

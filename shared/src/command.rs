@@ -1,12 +1,13 @@
 //! A command that was typed into a shell, as the shell told of it.
 
 use jiff::Timestamp;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::event::Author;
 use crate::id::{Offset, RuntimeId, SessionId};
 
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Command {
     pub command: String,

@@ -4,6 +4,7 @@ mod check;
 
 use std::collections::BTreeMap;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use check::{ConfigError, Wrong, did_you_mean, located, place};
@@ -15,7 +16,7 @@ use crate::exec::Language;
 use crate::policy::{Kind, Limit, Policy, Span};
 use crate::watch::WatchMode;
 
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
     /// What happens to sessions whose programs were lost with the machine.
@@ -37,7 +38,7 @@ pub struct Config {
 }
 
 /// Freezing, hibernating, and starting again.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct PauseConfig {
     /// How everything of a session is stopped.
@@ -67,7 +68,7 @@ impl Default for PauseConfig {
     }
 }
 
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum FreezeBy {
     /// A control group where the system lets us have one, else signals.
@@ -76,7 +77,7 @@ pub enum FreezeBy {
     Signals,
 }
 
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Restore {
     /// When somebody says so.
@@ -87,7 +88,7 @@ pub enum Restore {
 }
 
 /// Whether sessions need a person.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct AttentionConfig {
     /// Whether agents' screens are read too, by the rules of their manifests: a guess, where nothing better is said.
@@ -95,7 +96,7 @@ pub struct AttentionConfig {
 }
 
 /// How people are told that a session waits for them.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct NotifyConfig {
     /// A program and its arguments, started without a shell; `{title}`, `{body}`, `{name}` and `{state}` are filled in.
@@ -131,7 +132,7 @@ impl NotifyConfig {
 }
 
 /// Files that change in the workspaces of sessions.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct WatchConfig {
     /// For sessions of which nothing else was asked (`new --watch`).
@@ -161,7 +162,7 @@ impl WatchConfig {
 }
 
 /// Shells that are typed into.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct ShellConfig {
     /// Whether bash, zsh and fish tell of their commands, by scripts of ours.
@@ -179,7 +180,7 @@ impl Default for ShellConfig {
 }
 
 /// The dashboard's colours.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct ThemeConfig {
     /// `dark`, `light`, `contrast`, `16` or `none`; without it, what the terminal can show.
@@ -190,7 +191,7 @@ pub struct ThemeConfig {
 }
 
 /// Defaults by kind of session; `--idle-timeout` and `--max-duration` say otherwise for one.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(from = "PolicyWishes")]
 pub struct PolicyConfig {
     pub terminal: Policy,
@@ -208,7 +209,7 @@ impl Default for PolicyConfig {
     }
 }
 
-#[derive(Default, Deserialize)]
+#[derive(Default, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 struct PolicyWishes {
     terminal: PolicyWish,
@@ -217,7 +218,7 @@ struct PolicyWishes {
 }
 
 /// What is not said stays as it is.
-#[derive(Clone, Copy, Default, Deserialize)]
+#[derive(Clone, Copy, Default, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 struct PolicyWish {
     idle_timeout: Option<Limit>,
@@ -250,7 +251,7 @@ impl PolicyConfig {
 }
 
 /// Interpreters and the calls to them.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct RuntimeConfig {
     /// Full paths of interpreters, instead of the first on PATH.
@@ -282,7 +283,7 @@ impl RuntimeConfig {
     }
 }
 
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct CleanupConfig {
     /// Sessions that ended longer ago go, once a day; 0: never by itself.
@@ -295,7 +296,7 @@ impl Default for CleanupConfig {
     }
 }
 
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct WebhookConfig {
     /// For one attempt, from the name lookup to the end of the answer.
@@ -318,7 +319,7 @@ impl Default for WebhookConfig {
     }
 }
 
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Keys {
     /// The key that starts a command of ours while attached, like tmux's.
@@ -344,7 +345,7 @@ fn one_or_more<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<BTre
     Ok(all.collect())
 }
 
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct RecordingConfig {
     /// Oldest output of a runtime goes when its recording takes more than this on disk.
@@ -367,7 +368,7 @@ impl Default for RecordingConfig {
 }
 
 /// Secrets in what is recorded.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct RedactConfig {
     /// Rules of the user's own, beside the known ones: regular expressions; a group in one is the secret.
@@ -377,7 +378,7 @@ pub struct RedactConfig {
 }
 
 /// A control key, written `ctrl-b`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(try_from = "String", into = "String")]
 pub struct Prefix(char);
 

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use jiff::Timestamp;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -15,7 +16,7 @@ use crate::terminal::TerminalKind;
 pub const MAX_CODE: usize = 1_000_000;
 
 /// Longest standard input given to a call.
-const MAX_STDIN: usize = 4 << 20;
+pub const MAX_STDIN: usize = 4 << 20;
 
 /// Bytes of each stream in a result when nothing else is asked for; the rest can be paged.
 pub const DEFAULT_OUTPUT: u64 = 1 << 20;
@@ -26,7 +27,7 @@ pub const MAX_OUTPUT: u64 = 2 << 20;
 /// Entries of the history in `state`, and in `history` when no number is given.
 pub const DEFAULT_HISTORY: u32 = 100;
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Language {
     Bash,
@@ -67,7 +68,7 @@ impl fmt::Display for Language {
 }
 
 /// What is done with the code.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Verb {
     /// Runs statements.
@@ -94,7 +95,7 @@ impl Verb {
 }
 
 /// Whose runtime is meant: a session's, or a folder's.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Place {
     /// A session's name, its id, or a prefix of either.
@@ -104,7 +105,7 @@ pub enum Place {
 }
 
 /// Asks for a call.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ExecCall {
     #[serde(flatten)]
     pub place: Place,
@@ -162,7 +163,7 @@ impl ExecCall {
 }
 
 /// One of the two things a program prints to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Stream {
     Stdout,
@@ -179,7 +180,8 @@ impl Stream {
 }
 
 /// Something that is true of one stream and not of the other.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "PerStreamOf{T}")]
 pub struct PerStream<T> {
     pub stdout: T,
     pub stderr: T,
@@ -193,7 +195,7 @@ impl PerStream<bool> {
 }
 
 /// What came of a call, or of as much of it as has happened.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ExecResult {
     /// The code ended well; of a call that still runs, that it was taken.
@@ -255,7 +257,7 @@ fn is_false(value: &bool) -> bool {
 }
 
 /// A part of what a call printed.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct OutputPage {
     pub exec_id: ExecId,
@@ -272,7 +274,7 @@ pub struct OutputPage {
 }
 
 /// How far a call has come.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Stage {
     Queued,
@@ -285,7 +287,7 @@ pub enum Stage {
 }
 
 /// A line of history.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct HistoryEntry {
     pub exec_id: ExecId,
@@ -304,7 +306,7 @@ pub struct HistoryEntry {
 }
 
 /// What is known of one runtime.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct State {
     pub language: Language,
     /// A process is there.
@@ -331,7 +333,7 @@ pub struct State {
 }
 
 /// The runtimes of a session or a folder.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct States {
     /// `None` while the folder has none.
     pub session: Option<SessionId>,
@@ -340,7 +342,7 @@ pub struct States {
 }
 
 /// What was made clean.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ResetDone {
     pub reset: bool,
     pub languages: Vec<Language>,

@@ -1,13 +1,14 @@
 //! Which sessions are meant: by `ls`, `stats`, `cleanup` and every other door.
 
 use jiff::Timestamp;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::session::Status;
 
 /// Everything that is given must agree. Nothing given: those that have not ended, and those that ended within the last
 /// day; of each thread the latest.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Filter {
     pub statuses: Vec<Status>,
@@ -28,7 +29,7 @@ pub struct Filter {
     pub order: Order,
 }
 
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Order {
     /// The newest, of which the newest comes last, as people read lists in a terminal.

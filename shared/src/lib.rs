@@ -24,6 +24,7 @@ pub mod policy;
 pub mod redact;
 pub mod replay;
 pub mod runtime;
+pub mod schema;
 pub mod screen;
 pub mod search;
 pub mod seen;

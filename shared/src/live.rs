@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::exec::Language;
@@ -10,7 +11,7 @@ use crate::session::Status;
 
 /// Asks how some sessions are. Answered at once, or, with `wait_ms`, as soon as one of them has printed something beyond
 /// `seen` (in all), or after that long.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct PulseOf {
     pub sessions: Vec<SessionId>,
@@ -20,7 +21,7 @@ pub struct PulseOf {
 }
 
 /// How one session is right now. What cannot be known here is left out.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Pulse {
     pub session: SessionId,
     /// Bytes recorded by all its live runtimes: it grows as they print.
@@ -38,7 +39,7 @@ pub struct Pulse {
 
 /// Asks for the screen of a session. Answered at once unless it is the same as at `after`: then when it is another, or
 /// after `wait_ms` with nothing.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Look {
     pub name: String,
     /// The transcript of this language's runtime instead of the program's screen.
@@ -51,7 +52,7 @@ pub struct Look {
 }
 
 /// A screen as it is; looking changes neither who has control nor any size.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Sight {
     /// What to say as `after` next time.
     pub at: Offset,
@@ -62,7 +63,7 @@ pub struct Sight {
 }
 
 /// How much happened when, for charts. Days and hours are those of the daemon's time zone.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Calendar {
     /// Sessions by the day they were made on, oldest first; days without any are there too.
     pub days: Vec<Day>,
@@ -70,7 +71,7 @@ pub struct Calendar {
     pub hours: Vec<Vec<u64>>,
 }
 
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Day {
     /// `2026-11-17`
     pub date: String,

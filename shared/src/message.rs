@@ -1,6 +1,7 @@
 //! What clients and the daemon say to each other: JSON lines, and binary frames for terminal bytes.
 //! A line starts with `{`; a frame starts with its kind, which never is that byte.
 
+use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -32,12 +33,18 @@ pub const PROTOCOL: u32 = 1;
 /// Longest JSON line: a 1 MiB argument of a program must fit, with its escapes.
 pub const MAX_LINE: usize = 8 << 20;
 
+/// A stranger that says nothing holds no place for longer.
+pub const HELLO_MS: u64 = 5000;
+
+/// Calls of one client that are under way; more make it wait. A dashboard waits for each of its tiles.
+pub const CALLS_AT_ONCE: usize = 256;
+
 /// Frame kind: bytes typed by the client, to the terminal it is attached to.
 pub const INPUT: u8 = 1;
 /// Frame kind: bytes to write to the attached client's terminal.
 pub const OUTPUT: u8 = 2;
 
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Hello {
     pub protocol: u32,
     pub version: String,
@@ -48,19 +55,19 @@ pub struct Hello {
 }
 
 /// The first line in each direction.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct HelloLine {
     pub hello: Hello,
 }
 
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Call {
     pub id: u64,
     #[serde(flatten)]
     pub request: Request,
 }
 
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "request", rename_all = "snake_case")]
 pub enum Request {
     New(NewSession),
@@ -361,7 +368,7 @@ pub enum Request {
     },
 }
 
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct NewSession {
     /// A thread's name, or the id of a session of it; without one, a new thread.
@@ -401,7 +408,7 @@ pub struct NewSession {
 }
 
 /// Everything of a session stands still until it is resumed.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Pause {
     pub name: String,
@@ -416,7 +423,7 @@ pub struct Pause {
     pub terminal: Option<TerminalKind>,
 }
 
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Resume {
     pub name: String,
@@ -428,7 +435,7 @@ pub struct Resume {
 }
 
 /// A step of taking in a recording; one at a time on a connection.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "step", rename_all = "snake_case")]
 pub enum Import {
     Begin {
@@ -453,7 +460,7 @@ pub enum Import {
 }
 
 /// Takes away what ended long ago.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Cleanup {
     /// Of these, those that ended long enough ago.
@@ -465,7 +472,7 @@ pub struct Cleanup {
     pub audit: bool,
 }
 
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Condition {
     Exit,
@@ -486,7 +493,7 @@ pub enum Condition {
     },
 }
 
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Attach {
     pub name: String,
     /// The transcript of this language's runtime instead of the program.
@@ -514,7 +521,7 @@ pub struct Attach {
 }
 
 /// A terminal device: its path, and its number to make sure that it is the same one here.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TtyName {
     pub path: String,
     pub device: u64,
@@ -534,13 +541,18 @@ pub struct Answer {
 }
 
 impl Answer {
-    pub fn new(id: u64, outcome: Result<impl Serialize, Failure>) -> Self {
+    /// The answer to such a request: only what the table of answers says can be in it.
+    pub fn to<R: Answered>(id: u64, outcome: Result<R::Ok, Failure>) -> Self {
         let written = outcome
             .and_then(|value| to_raw_value(&value).map_err(|error| Failure::failed(format!("the answer could not be written: {error}"))));
         match written {
             Ok(value) => Self { id, ok: Some(value), failure: None },
-            Err(failure) => Self { id, ok: None, failure: Some(failure) },
+            Err(failure) => Self::refusal(id, failure),
         }
+    }
+
+    pub fn refusal(id: u64, failure: Failure) -> Self {
+        Self { id, ok: None, failure: Some(failure) }
     }
 
     /// What was answered, as the caller expects it.
@@ -553,7 +565,7 @@ impl Answer {
     }
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Code {
     /// What was asked makes no sense as asked.
@@ -568,7 +580,7 @@ pub enum Code {
 }
 
 /// A refusal: a stable code, and a sentence for a person that says what to do next.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema, thiserror::Error)]
 #[error("{message}")]
 pub struct Failure {
     pub code: Code,
@@ -590,7 +602,7 @@ impl Failure {
 }
 
 /// What the daemon says unasked.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "push", rename_all = "snake_case")]
 pub enum Push {
     Event(Event),
@@ -639,7 +651,7 @@ pub enum Push {
     },
 }
 
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "why", rename_all = "snake_case")]
 pub enum Detached {
     /// The program ended; the sentence says how.
@@ -655,7 +667,7 @@ pub enum Detached {
 }
 
 /// To the next of the live sessions, in the order of `ls`, or to the one before.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Direction {
     Next,
@@ -722,10 +734,10 @@ mod tests {
 
     #[test]
     fn answers_have_one_outcome() {
-        let ok = Answer::new(1, Ok(()));
+        let ok = Answer::to::<to::Send>(1, Ok(()));
         assert_eq!(serde_json::to_string(&ok).expect("serialises"), r#"{"id":1,"ok":null}"#);
         assert_eq!(ok.understand::<()>(), Ok(()));
-        let refusal = Answer::new(2, Err::<(), _>(Failure::usage("no")));
+        let refusal = Answer::refusal(2, Failure::usage("no"));
         let text = serde_json::to_string(&refusal).expect("serialises");
         assert_eq!(text, r#"{"id":2,"failure":{"code":"usage","message":"no"}}"#);
         let back: Answer = serde_json::from_str(&text).expect("parses");

@@ -2,6 +2,7 @@
 //! A position is an offset (bytes since the beginning, always a frame's edge) with its time (microseconds since the beginning).
 //! What came in one piece may be too much for one screen, so a moment may lie inside of a frame, too.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::exec::Language;
@@ -10,7 +11,7 @@ use crate::runtime::ExitStatus;
 use crate::screen::Size;
 
 /// Which recording is meant: of a session, of one of its interpreters, or exactly this one.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Of {
     pub name: String,
@@ -18,14 +19,14 @@ pub struct Of {
     pub runtime: Option<RuntimeId>,
 }
 
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Position {
     pub offset: Offset,
     pub time: u64,
 }
 
 /// A recording from outside: enough to draw its timeline.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Outline {
     pub runtime: RuntimeId,
     pub session: SessionId,
@@ -59,7 +60,7 @@ fn one_second() -> u64 {
     1_000_000
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum MarkKind {
     /// A command of a shell that marks them (OSC 133), or a call to an interpreter.
@@ -70,7 +71,7 @@ pub enum MarkKind {
     Marker,
 }
 
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Mark {
     pub time: u64,
     /// Known for what is in the recording itself; events have only their time.
@@ -87,7 +88,7 @@ pub struct Mark {
 }
 
 /// Where to go.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "to", rename_all = "snake_case")]
 pub enum Seek {
     /// Exactly there: the last edge of a frame at or before this offset, and what the next frame has up to it.
@@ -110,7 +111,7 @@ pub enum Seek {
 }
 
 /// The screen at a position.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Moment {
     pub at: Position,
     /// The screen is further than `at`.
@@ -124,7 +125,7 @@ pub struct Moment {
 }
 
 /// A place inside of the frame behind a position.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Inside {
     pub offset: Offset,
     /// Bytes of the frame's output, as [`Records`] give it, that are on the screen already.
@@ -132,7 +133,7 @@ pub struct Inside {
 }
 
 /// What comes after a position, in order.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Records {
     pub records: Vec<Record>,
     /// The last one there is now is among them, or was before.
@@ -142,7 +143,7 @@ pub struct Records {
     pub end: Offset,
 }
 
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Record {
     /// The position behind it.
     pub end: Offset,
@@ -151,7 +152,7 @@ pub struct Record {
     pub what: What,
 }
 
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "what", rename_all = "snake_case")]
 pub enum What {
     /// Bytes for a screen, in base64: a program's as they were, an interpreter's calls and output drawn as a transcript.

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use jiff::Timestamp;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::id::{Offset, RuntimeId, TerminalId};
@@ -16,7 +17,7 @@ pub const MARKS: [&str; 3] = ["SESSIONS_RUNTIME", "SESSIONS_SESSION", "SESSIONS_
 pub const ROLE: &str = "SESSIONS_ROLE";
 
 /// How a program ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ExitStatus {
     Code(i32),
@@ -58,7 +59,7 @@ fn signal_name(signal: i32) -> Option<&'static str> {
     })
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum LostReason {
     /// The holder was killed or crashed while the daemon watched.
@@ -82,7 +83,7 @@ impl LostReason {
     }
 }
 
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "state", rename_all = "snake_case")]
 pub enum RuntimeState {
     Starting,
@@ -120,7 +121,7 @@ impl RuntimeState {
 }
 
 /// Everything needed to start the program again; stored before its process exists.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Launch {
     pub argv: Vec<String>,
     pub cwd: String,
@@ -138,7 +139,7 @@ pub struct Launch {
 }
 
 /// What of a terminal is recorded.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Keeps {
     /// Nothing that was printed or typed.
@@ -155,7 +156,7 @@ impl Keeps {
     }
 }
 
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Runtime {
     pub id: RuntimeId,
     pub terminal: TerminalId,
@@ -173,7 +174,7 @@ pub struct Runtime {
 }
 
 /// What is kept of a runtime's output.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Recording {
     pub start: Offset,
     pub end: Offset,

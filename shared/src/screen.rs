@@ -31,10 +31,11 @@ pub use scanner::Scanner;
 
 use event::observe;
 use rewrite::Canvas;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use token::{Token, Tokenizer};
 
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Size {
     pub cols: u16,
     pub rows: u16,

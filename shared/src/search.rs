@@ -3,6 +3,7 @@
 use std::fmt;
 
 use jiff::Timestamp;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::event::Author;
@@ -24,7 +25,7 @@ pub const MAX_CONTEXT: u32 = 20;
 pub const MAX_PATTERN: usize = 4096;
 
 /// Where something was found.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Kind {
     /// What a program or a call printed.
@@ -67,7 +68,7 @@ impl fmt::Display for Kind {
 }
 
 /// What is looked for.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Pattern {
     #[serde(rename = "pattern")]
@@ -95,7 +96,7 @@ impl Pattern {
 }
 
 /// Everything that is given must agree.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct SearchQuery {
     #[serde(flatten)]
@@ -141,7 +142,7 @@ impl SearchQuery {
 }
 
 /// One line in which something was found.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Hit {
     pub session: SessionId,
     /// The thread's name.
@@ -178,7 +179,7 @@ pub struct Hit {
 }
 
 /// What came of a search.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct SearchSummary {
     pub hits: u64,

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use jiff::Timestamp;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::attention::Needs;
@@ -12,7 +13,7 @@ use crate::policy::Policy;
 use crate::runtime::{LostReason, RuntimeState};
 use crate::screen::Size;
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Status {
     Queued,
@@ -75,7 +76,7 @@ pub const RESTORED: &str = "restored";
 pub const DEFAULT_ITERATIONS: u64 = 50;
 
 /// Everything about one session that a client can see.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Session {
     pub id: SessionId,
     pub thread: ThreadId,

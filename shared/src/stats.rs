@@ -3,12 +3,13 @@
 use std::collections::BTreeMap;
 
 use jiff::Timestamp;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::id::{SessionId, ThreadId};
 use crate::session::Status;
 
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Stats {
     pub total: u64,
     pub by_status: BTreeMap<String, u64>,
@@ -25,7 +26,7 @@ pub struct Stats {
     pub tokens: Tokens,
 }
 
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Tokens {
     pub prompt: u64,
     pub completion: u64,
@@ -33,7 +34,7 @@ pub struct Tokens {
 }
 
 /// What recordings take on disk, the largest first.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Disk {
     pub total: DiskUse,
     /// Of all recordings together; none: no limit.
@@ -45,7 +46,7 @@ pub struct Disk {
     pub unknown: u64,
 }
 
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct DiskUse {
     /// All of it.
     pub bytes: u64,
@@ -66,7 +67,7 @@ impl DiskUse {
     }
 }
 
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SessionDisk {
     pub session: SessionId,
     pub name: String,
@@ -76,7 +77,7 @@ pub struct SessionDisk {
 }
 
 /// What a cleanup did, or would do.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Cleaned {
     pub dry_run: bool,
     /// Sessions that went, or would go; the first of them.
@@ -94,7 +95,7 @@ pub struct Cleaned {
 }
 
 /// The line that stays of a session when its record goes.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct AuditLine {
     pub id: SessionId,
     pub thread: ThreadId,
@@ -111,7 +112,7 @@ pub struct AuditLine {
 }
 
 /// A group of sessions of which only so many run at once.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Group {
     pub name: String,
     pub limit: u64,
@@ -121,7 +122,7 @@ pub struct Group {
     pub queued: u64,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum LimitSource {
     /// Nobody has said: one at a time.

@@ -1,11 +1,12 @@
 //! A thread: a durable line of work, named by a user.
 
 use jiff::Timestamp;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::id::ThreadId;
 
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Thread {
     pub id: ThreadId,
     pub name: String,

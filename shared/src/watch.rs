@@ -1,10 +1,11 @@
 //! Files of a workspace that changed while a session was active: what happened to them, and whether anybody looks.
 
 use jiff::Timestamp;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Whether the workspace of a session is watched.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum WatchMode {
     /// Unless it is a home folder or a huge tree.
@@ -28,7 +29,7 @@ impl WatchMode {
     }
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum FileChange {
     Created,
@@ -50,7 +51,7 @@ impl FileChange {
     }
 }
 
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ChangedFile {
     /// From the workspace on.
     pub path: String,
@@ -62,7 +63,7 @@ pub struct ChangedFile {
 }
 
 /// From when on files are asked for.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Since {
     /// The session's beginning.
@@ -74,7 +75,7 @@ pub enum Since {
 }
 
 /// Whether changes of a session's files are noticed.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "state", rename_all = "snake_case")]
 pub enum Watching {
     On {
@@ -107,7 +108,7 @@ impl Watching {
 }
 
 /// What is answered to `Files`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ChangedFiles {
     pub workspace: String,
     pub watch: Watching,
@@ -128,8 +129,8 @@ pub fn together(before: FileChange, after: FileChange) -> Option<FileChange> {
     match (before, after) {
         (Created, Removed) => None,
         (Created, _) => Some(Created),
-        (Changed, Removed) | (Removed, Removed) => Some(Removed),
-        (Changed, _) | (Removed, _) => Some(Changed),
+        (Changed | Removed, Removed) => Some(Removed),
+        (Changed | Removed, _) => Some(Changed),
     }
 }
 

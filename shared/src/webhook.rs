@@ -1,6 +1,7 @@
 //! A webhook: somewhere to tell of events, and how that went.
 
 use jiff::Timestamp;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::id::{Seq, WebhookId};
@@ -9,7 +10,7 @@ use crate::id::{Seq, WebhookId};
 pub const LIFE: &[&str] = &["start", "pause", "resume", "complete", "error", "timeout", "lost"];
 
 /// Which events an endpoint hears of. Everything that is given must agree.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Hears {
     /// Types; empty: the life of a session; `*`: all of them.
@@ -36,7 +37,7 @@ impl Hears {
     }
 }
 
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Webhook {
     pub id: WebhookId,
     pub url: String,
@@ -55,7 +56,7 @@ pub struct Webhook {
     pub secret: Option<String>,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum DeliveryState {
     Pending,
@@ -65,7 +66,7 @@ pub enum DeliveryState {
 }
 
 /// One message to one endpoint.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Delivery {
     /// The `webhook-id` header: the same in every attempt.
     pub id: String,

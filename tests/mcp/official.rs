@@ -12,12 +12,12 @@ fn script() -> PathBuf {
 }
 
 /// Where it stays between runs.
-fn environment() -> PathBuf {
+pub fn environment() -> PathBuf {
     Path::new(env!("CARGO_TARGET_TMPDIR")).join("mcp-client")
 }
 
 /// Fetching packages takes as long as it takes; what is tested is what comes after.
-fn prepare() {
+pub fn prepare() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
         let output = Command::new("python3").arg(script()).arg(environment()).arg("prepare").output().expect("python3 starts");

@@ -17,6 +17,7 @@ mod pause;
 mod record;
 mod recording;
 mod replay;
+mod schema;
 mod search;
 mod session;
 mod stats;
@@ -263,6 +264,15 @@ pub enum Command {
     Man {
         /// A folder to write a page for each command into
         folder: Option<PathBuf>,
+    },
+    /// The client protocol as a JSON Schema, for whoever writes a client
+    #[command(after_help = schema::HELP)]
+    Schema {
+        /// One part of it: a type, `call.NAME`, `ok.NAME`, `push.NAME`
+        name: Option<String>,
+        /// The names of all parts
+        #[arg(long, conflicts_with = "name")]
+        list: bool,
     },
     /// The settings: write a commented file, show what holds, look for mistakes
     #[command(after_help = config::HELP)]
@@ -514,6 +524,7 @@ async fn perform(paths: &Paths, command: Command) -> Result<(), Failure> {
         Command::Doctor(_) => Err(Failure::failed("doctor cannot run inside a command")),
         Command::Completions { shell } => completions::completions(shell),
         Command::Man { folder } => completions::man(folder),
+        Command::Schema { name, list } => schema::schema(name.as_deref(), list),
         Command::Mcp => crate::mcp::serve(paths).await,
         Command::Daemon { command } => daemon::perform(paths, command).await,
     }

@@ -152,6 +152,8 @@ struct Holder {
     queued: Vec<u8>,
     child: u32,
     exit: Option<ExitStatus>,
+    /// The system ends us (a shutdown, a logout), and the program with us.
+    is_put_down: bool,
     recorder: Recorder,
     /// What was typed while the terminal's echo was off.
     echo: Echo,
@@ -216,6 +218,7 @@ impl Holder {
             queued: Vec::new(),
             child,
             exit: None,
+            is_put_down: false,
             recorder,
             echo: Echo::default(),
             redactor,
@@ -246,9 +249,6 @@ impl Holder {
         if ready.signals {
             let mut drain = [0; 64];
             while matches!((&self.signals).read(&mut drain), Ok(n) if n > 0) {}
-            if asked_to_end.swap(false, Ordering::Relaxed) {
-                self.terminate(SHUTDOWN_GRACE);
-            }
         }
         if ready.terminal {
             self.read_terminal();
@@ -264,8 +264,15 @@ impl Holder {
         }
         self.hear_strangers(&ready.strangers);
         self.give_input();
-        if ready.signals && !self.reap() {
-            return Ok(false);
+        if ready.signals {
+            // before the program's end is looked at: whoever ends all of us may have ended it first
+            if asked_to_end.swap(false, Ordering::Relaxed) {
+                self.is_put_down = self.exit.is_none();
+                self.terminate(SHUTDOWN_GRACE);
+            }
+            if !self.reap() {
+                return Ok(false);
+            }
         }
         self.look_at_freezing();
         if self.kill_at.is_some_and(|at| Instant::now() >= at) {
@@ -512,9 +519,14 @@ impl Holder {
             }
         }
         self.exit = Some(status);
-        self.record(kind::EXIT, &encode_exit(status));
+        // what went with the machine came to no end of its own: without one it is found to be lost, and can be started again
+        if !self.is_put_down {
+            self.record(kind::EXIT, &encode_exit(status));
+        }
         self.tell_end();
-        self.say(&News::Exit(status));
+        if !self.is_put_down {
+            self.say(&News::Exit(status));
+        }
         self.pty = None;
         self.driver = None;
     }

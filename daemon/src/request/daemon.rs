@@ -3,7 +3,7 @@
 use std::sync::PoisonError;
 use std::sync::atomic::Ordering;
 
-use shared::message::{Answer, DaemonStatus, Failure, PROTOCOL, SettingsNow, Stopped};
+use shared::message::{Answer, DaemonStatus, Failure, PROTOCOL, SettingsNow, Stopped, to};
 
 use super::Caller;
 use super::session::end_behind;
@@ -69,7 +69,7 @@ pub async fn stop(context: &Context, caller: &Caller, id: u64, end_sessions: boo
         while endings.join_next().await.is_some() {}
     }
     context.log.note(&format!("stopping on request: {} go on, {} ended", stopped.going_on, stopped.ended));
-    caller.outbox.line(&Answer::new(id, Ok(stopped)));
+    caller.outbox.line(&Answer::to::<to::Stop>(id, Ok(stopped)));
     context.stop.send_replace(if restart { Stop::Restart } else { Stop::Leave });
     Ok(())
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use shared::event::Event;
 use shared::id::{Seq, SessionId, ThreadId};
-use shared::message::{Answer, Failure, Push, Told};
+use shared::message::{Answer, Failure, Push, Told, to};
 use tokio::sync::broadcast::Receiver;
 use tokio::sync::broadcast::error::RecvError;
 
@@ -28,7 +28,7 @@ pub async fn events(
     let mut last = since.unwrap_or(0);
     tell_after(context, caller, session, &mut last).await?;
     caller.outbox.line(&Push::CaughtUp { seq: last });
-    caller.outbox.line(&Answer::new(id, Ok(Told { seq: last, session })));
+    caller.outbox.line(&Answer::to::<to::Events>(id, Ok(Told { seq: last, session })));
     if !follow {
         return Ok(());
     }

@@ -18,6 +18,7 @@ use super::session::{end_leftovers, end_runtimes};
 use super::{Caller, check_folder};
 use crate::context::Context;
 use crate::exec::{self, Live, Progress, output};
+use crate::recording;
 use crate::store::{Remembered, StoredExec};
 
 /// Entries of history in one answer.
@@ -71,7 +72,15 @@ pub async fn result(
         await_end(context, caller, &live, patience, is_streamed).await;
         return Ok(live.result(limit));
     }
-    let stored = context.store.exec(id).await?;
+    let mut stored = context.store.exec(id).await?;
+    if stored.finished.is_none()
+        && let Some(end) = context.store.end_of(stored.runtime).await?
+    {
+        // the daemon of before ended between storing its runtime's end and its own
+        let recorded = recording::tail(&context.paths.recording(stored.runtime)).map_or(0, |tail| tail.end);
+        exec::settle_ended(context, stored.runtime, &end, recorded).await?;
+        stored = context.store.exec(id).await?;
+    }
     if stored.finished.is_none() {
         // accepted, and its runtime is being reached: it becomes live when it is
         return Ok(exec::describe(id, stored.language, (stored.session, stored.name), None, nothing()));

@@ -7,7 +7,7 @@ use base64::Engine;
 use serde_json::json;
 use shared::event::Author;
 use shared::id::RuntimeId;
-use shared::message::{Answer, Changed, Code, Failure, Import};
+use shared::message::{Answer, Changed, Code, Failure, Import, to};
 use shared::name;
 use shared::replay::{Record, What};
 use shared::runtime::{ExitStatus, Keeps};
@@ -55,18 +55,18 @@ pub async fn step(context: &Context, caller: &Arc<Caller>, id: u64, step: Import
         Import::Begin { .. } => {
             drop(take());
             keep(begin(context, step).await?);
-            Ok(Answer::new(id, Ok(())))
+            Ok(Answer::to::<to::Import>(id, Ok(None)))
         }
         Import::Records { records } => {
             let importing = take().ok_or_else(not_begun)?;
             // the disk may be slow, and others are not to wait for it
             let written = tokio::task::spawn_blocking(move || write(importing, records)).await;
             keep(written.map_err(|error| Failure::failed(error.to_string()))??);
-            Ok(Answer::new(id, Ok(())))
+            Ok(Answer::to::<to::Import>(id, Ok(None)))
         }
         Import::End { exit_code } => {
             let importing = take().ok_or_else(not_begun)?;
-            Ok(Answer::new(id, end(context, importing, exit_code, author).await))
+            Ok(Answer::to::<to::Import>(id, end(context, importing, exit_code, author).await.map(Some)))
         }
     }
 }

@@ -8,7 +8,7 @@ use shared::event::Author;
 use shared::exec::Language;
 use shared::id::RuntimeId;
 use shared::keys::{Action, PrefixKeys};
-use shared::message::{Answer, Attach, Attached, Code, Detached, Failure, Push, ScreenShot};
+use shared::message::{Answer, Attach, Attached, Code, Detached, Failure, Push, ScreenShot, to};
 use shared::runtime::RuntimeState;
 use shared::screen::Size;
 use shared::session::{Session, Status};
@@ -56,7 +56,7 @@ pub async fn attach(context: &Context, caller: &Arc<Caller>, id: u64, attach: At
     let respond = |control: bool, direct: bool, ended: Option<String>, taken: Option<(RuntimeId, u64)>| {
         let (runtime, taken) = taken.unzip();
         let attached = Attached { session: session.id, name: session.name.clone(), control, direct, ended, runtime, taken };
-        caller.outbox.line(&Answer::new(id, Ok(attached)));
+        caller.outbox.line(&Answer::to::<to::Attach>(id, Ok(attached)));
     };
     if let Some(handle) = shown_of(context, &session, attach.language) {
         // where the device cannot be opened (another namespace, another user) the client passes bytes on

@@ -10,6 +10,7 @@ use tokio::time::Instant;
 use super::calls::Noted;
 use super::{Ask, FLOOD_BYTES, FLOOD_PAUSE, FLOOD_WINDOW, FRAME, MAX_LAG, REST_AFTER, Running, Runtime, Typed, Typist};
 use crate::command::Frame;
+use crate::context::Stop;
 use crate::holder::link::LinkError;
 use crate::holder::wire::{Frozen, News};
 use crate::lifecycle::End;
@@ -144,7 +145,12 @@ impl Runtime {
                 Turn::News(Ok(news)) => self.hear(news).await,
                 Turn::News(Err(_)) => {
                     if !self.reach_again().await {
-                        return self.holder_is_gone().await;
+                        let end = self.holder_is_gone().await;
+                        if matches!(end, End::Lost(_)) && *self.context.stop.borrow() != Stop::No {
+                            // we are all being ended: the next daemon finds what was lost, and knows with what
+                            std::future::pending::<()>().await;
+                        }
+                        return end;
                     }
                 }
                 Turn::Drained | Turn::Room => {}

@@ -1,9 +1,10 @@
 //! Runtimes: a launch is a row before it is a process, and its end is one transaction with the session's.
 
 use rusqlite::{OptionalExtension, params};
+use shared::event::Author;
 use shared::exec::Language;
 use shared::id::{RuntimeId, SessionId, TerminalId, ThreadId};
-use shared::runtime::{Recording, Runtime, RuntimeState};
+use shared::runtime::{ExitStatus, Recording, Runtime, RuntimeState};
 use shared::session::Status;
 
 use super::{AfterLoss, Durability, Result, StoreHandle, broken, json, timestamp};
@@ -166,6 +167,23 @@ impl StoreHandle {
                 params![size.cols, size.rows, runtime.to_string()],
             )?;
             Ok(())
+        })
+        .await
+    }
+
+    /// How a runtime ended, if it has.
+    pub async fn end_of(&self, runtime: RuntimeId) -> Result<Option<End>> {
+        self.read(move |connection| {
+            let sql = "SELECT state FROM runtimes WHERE id = ?1 AND NOT is_live";
+            let row: Option<String> = connection.prepare_cached(sql)?.query_row([runtime.to_string()], |row| row.get(0)).optional()?;
+            let Some(state) = row else { return Ok(None) };
+            Ok(match serde_json::from_str(&state).map_err(|_| broken("runtime state", &state))? {
+                RuntimeState::Starting | RuntimeState::Running { .. } | RuntimeState::Frozen { .. } => None,
+                RuntimeState::Exited { status, .. } => Some(End::Exited(status)),
+                RuntimeState::Lost { reason, .. } => Some(End::Lost(reason)),
+                RuntimeState::Refused { error, .. } => Some(End::Refused(error)),
+                RuntimeState::Hibernated { .. } => Some(End::Killed(ExitStatus::Signal(9), Author::Daemon)),
+            })
         })
         .await
     }

@@ -59,7 +59,7 @@ impl Holder {
             end: self.recorder.end(),
             answered: self.answered,
             suspended: self.recorder.why_suspended(),
-            exit: self.exit,
+            exit: self.exit.filter(|_| !self.is_put_down),
             is_driver: self.driver.is_some(),
             keeps: self.recorder.keeps(),
             call: self.driver.as_ref().and_then(|driver| driver.unsettled(self.recorder.end())),
