@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use crate::support::root::finish;
-use crate::support::{Root, Term, process, wait_for, wait_until};
+use crate::support::{Root, Term, process, wait_until};
 
 /// What `files NAME changed` has: `created path`, sorted by path.
 #[track_caller]
@@ -329,5 +329,5 @@ fn the_systems_limit_on_watches_is_explained() {
         .stderr(std::process::Stdio::piped());
     let said = finish(inside, b"", &["limited"]).stdout;
     assert!(said.contains("only ") && said.contains("limit on watched folders is reached"), "{said}");
-    let _ = wait_for("the daemon to be gone", || root.daemons().is_empty().then_some(()));
+    wait_until("the daemon to be gone", || root.daemons().is_empty());
 }

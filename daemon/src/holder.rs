@@ -22,6 +22,11 @@ pub use group::leave_sessions;
 pub use process::run;
 pub use tree::{has_role, pids};
 
+/// Has a holder make its socket again, if that is gone; those of before take no notice.
+pub fn listen_again(holder: u32) {
+    tree::signal(holder, rustix::process::Signal::HUP);
+}
+
 /// Ends what a killed holder has left running, frozen or not, after this much grace; gives how many processes there were.
 pub fn end_orphans(runtime: &str, grace: Duration) -> usize {
     group::thaw_behind(runtime);

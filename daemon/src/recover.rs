@@ -22,6 +22,9 @@ use crate::{exec, language, launch, queue, recording, request, restore, wake};
 /// A holder answers a hello at once; one that is stopped or stuck must not keep the daemon from starting.
 const GREETING_PATIENCE: Duration = Duration::from_secs(2);
 
+/// A holder that is asked to listen again does so at once, unless the machine is busy.
+const LISTENS_WITHIN: Duration = Duration::from_millis(20);
+
 /// Between two tries to reach a holder that did not answer.
 const TRY_AGAIN: Duration = Duration::from_secs(1);
 
@@ -39,7 +42,7 @@ pub async fn recover(context: &Context) -> store::Result<()> {
     for runtime in live {
         let socket = context.paths.holder_socket(runtime.runtime);
         reaching.spawn(async move {
-            let outcome = tokio::time::timeout(GREETING_PATIENCE, Link::connect(&socket)).await;
+            let outcome = tokio::time::timeout(GREETING_PATIENCE, reach(&socket, runtime.holder_pid)).await;
             (runtime, outcome)
         });
     }
@@ -66,6 +69,29 @@ pub async fn recover(context: &Context) -> store::Result<()> {
     Ok(())
 }
 
+/// Connects to a holder. One that runs without a socket, because the folder for it was taken away, is asked to make another.
+async fn reach(socket: &Path, holder: Option<u32>) -> Result<(Link, Greeting), LinkError> {
+    loop {
+        match Link::connect(socket).await {
+            Err(LinkError::Io(error)) if error.kind() == std::io::ErrorKind::NotFound && is_running(holder, socket) => {
+                if let Some(pid) = holder {
+                    holder::listen_again(pid);
+                }
+                tokio::time::sleep(LISTENS_WITHIN).await;
+            }
+            outcome => return outcome,
+        }
+    }
+}
+
+/// Whether that process is the holder with this socket.
+fn is_running(holder: Option<u32>, socket: &Path) -> bool {
+    holder.is_some_and(|pid| {
+        std::fs::read(format!("/proc/{pid}/cmdline"))
+            .is_ok_and(|line| line.split(|byte| *byte == 0).any(|word| word == socket.as_os_str().as_encoded_bytes()))
+    })
+}
+
 /// Whether a holder that cannot be reached is dead. When in doubt it is not: work must not be given up for a passing error.
 fn is_gone(context: &Context, live: &LiveRuntime, error: &LinkError) -> bool {
     let unreachable = match error {
@@ -74,11 +100,7 @@ fn is_gone(context: &Context, live: &LiveRuntime, error: &LinkError) -> bool {
         LinkError::Newer(_) | LinkError::Refused(_) => false,
     };
     let socket = context.paths.holder_socket(live.runtime);
-    let is_running = live.holder_pid.is_some_and(|pid| {
-        std::fs::read(format!("/proc/{pid}/cmdline"))
-            .is_ok_and(|line| line.split(|byte| *byte == 0).any(|word| word == socket.as_os_str().as_encoded_bytes()))
-    });
-    unreachable && !is_running
+    unreachable && !is_running(live.holder_pid, &socket)
 }
 
 /// A holder that does not answer is asked again until it does, or is gone.
@@ -89,7 +111,7 @@ fn keep_trying(context: &Context, live: LiveRuntime) {
         let socket = context.paths.holder_socket(live.runtime);
         loop {
             tokio::time::sleep(TRY_AGAIN).await;
-            let outcome = match tokio::time::timeout(GREETING_PATIENCE, Link::connect(&socket)).await {
+            let outcome = match tokio::time::timeout(GREETING_PATIENCE, reach(&socket, live.holder_pid)).await {
                 Ok(Ok((link, greeting))) => reconnect(&context, live.clone(), link, greeting).await,
                 Ok(Err(error)) if is_gone(&context, &live, &error) => settle_lost(&context, live.clone()).await,
                 _ => continue,

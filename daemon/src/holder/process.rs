@@ -65,15 +65,16 @@ pub fn run() -> io::Result<()> {
     let (signals, signal_end) = UnixStream::pair()?;
     signals.set_nonblocking(true)?;
     // handlers, not "ignore": exec resets handlers, so the program gets clean signals
-    for signal in [SIGCHLD, SIGTERM] {
+    for signal in [SIGCHLD, SIGTERM, SIGHUP] {
         signal_hook::low_level::pipe::register(signal, signal_end.try_clone()?)?;
     }
     let ignored = Arc::new(AtomicBool::new(false));
-    for signal in [SIGHUP, SIGINT, SIGQUIT] {
+    for signal in [SIGINT, SIGQUIT] {
         signal_hook::flag::register(signal, Arc::clone(&ignored))?;
     }
-    let asked_to_end = Arc::new(AtomicBool::new(false));
-    signal_hook::flag::register(SIGTERM, Arc::clone(&asked_to_end))?;
+    let asked = Asked::default();
+    signal_hook::flag::register(SIGTERM, Arc::clone(&asked.to_end))?;
+    signal_hook::flag::register(SIGHUP, Arc::clone(&asked.to_listen))?;
 
     let Some(socket) = std::env::args_os().nth(2).map(PathBuf::from) else {
         return Err(io::Error::new(io::ErrorKind::InvalidInput, "no socket was named"));
@@ -82,12 +83,21 @@ pub fn run() -> io::Result<()> {
         Ok(listener) => listener,
         Err(error) => return send(&mut link, &News::Refused(format!("the holder's socket: {error}"))),
     };
-    let outcome = serve(link, listener, signals, &asked_to_end);
+    let outcome = serve(link, (listener, &socket), signals, &asked);
     let _ = std::fs::remove_file(&socket);
     outcome
 }
 
-fn serve(mut link: UnixStream, listener: UnixListener, signals: UnixStream, asked_to_end: &AtomicBool) -> io::Result<()> {
+/// What signals have asked of us.
+#[derive(Default)]
+struct Asked {
+    to_end: Arc<AtomicBool>,
+    /// A daemon does not find our socket.
+    to_listen: Arc<AtomicBool>,
+}
+
+fn serve(mut link: UnixStream, listening: (UnixListener, &Path), signals: UnixStream, asked: &Asked) -> io::Result<()> {
+    let (listener, socket) = listening;
     send(&mut link, &News::Ready)?;
     let start = read_start(&mut link)?;
     let mut holder = match Holder::start(start, listener, signals) {
@@ -97,7 +107,11 @@ fn serve(mut link: UnixStream, listener: UnixListener, signals: UnixStream, aske
     // a daemon that is gone by now is no reason to end: the next one finds us
     holder.daemon = Peer::new(link).ok();
     holder.greet();
-    while holder.turn(asked_to_end)? {}
+    while holder.turn(asked)? {
+        if asked.to_listen.swap(false, Ordering::Relaxed) && !socket.exists() {
+            holder.listen_again(socket);
+        }
+    }
     holder.say_the_rest();
     if let Some(limit) = holder.limit.take() {
         limit.lift();
@@ -244,7 +258,7 @@ impl Holder {
     }
 
     /// Waits for something and deals with it; `false` when everything is over.
-    fn turn(&mut self, asked_to_end: &AtomicBool) -> io::Result<bool> {
+    fn turn(&mut self, asked: &Asked) -> io::Result<bool> {
         let ready = self.wait()?;
         if ready.signals {
             let mut drain = [0; 64];
@@ -266,7 +280,7 @@ impl Holder {
         self.give_input();
         if ready.signals {
             // before the program's end is looked at: whoever ends all of us may have ended it first
-            if asked_to_end.swap(false, Ordering::Relaxed) {
+            if asked.to_end.swap(false, Ordering::Relaxed) {
                 self.is_put_down = self.exit.is_none();
                 self.terminate(SHUTDOWN_GRACE);
             }

@@ -6,7 +6,7 @@ use clap::Subcommand;
 use jiff::Timestamp;
 use shared::message::{Failure, Request};
 use shared::paths::Paths;
-use shared::text::{count, pad, visible};
+use shared::text::{count, fit, pad, visible};
 use shared::watch::{ChangedFiles, FileChange, Since};
 
 use super::{parse, print, print_json, session, table};
@@ -21,6 +21,9 @@ Examples:
   sessions-tui files api changed                     since the session began
   sessions-tui files api changed --since-command     since its last command or call began
   sessions-tui files api changed --since 10m --json";
+
+/// Of the command that is named, so much is enough to know it again.
+const MOST_COMMAND: usize = 60;
 
 #[derive(Subcommand)]
 pub enum FilesCommand {
@@ -72,7 +75,11 @@ fn words(changed: &ChangedFiles, now: Timestamp, has_colours: bool) -> String {
     };
     let since = match &changed.command {
         Some(command) => {
-            format!("since `{}` began, {} ago", visible(command.lines().next().unwrap_or_default()), table::ago(changed.since, now))
+            format!(
+                "since `{}` began, {} ago",
+                fit(&visible(command.lines().next().unwrap_or_default()), MOST_COMMAND),
+                table::ago(changed.since, now)
+            )
         }
         None => format!("in {}", table::ago(changed.since, now)),
     };

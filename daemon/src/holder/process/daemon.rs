@@ -2,6 +2,7 @@
 
 use std::io;
 use std::os::fd::AsFd;
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -93,6 +94,17 @@ impl Holder {
             return 0;
         }
         rustix::net::sendmsg(&peer.stream, &[io::IoSlice::new(bytes)], &mut control, descriptor::SENDS).unwrap_or(0)
+    }
+
+    /// The folder of our socket was taken away, and somebody wants to reach us.
+    pub(super) fn listen_again(&mut self, socket: &Path) {
+        if let Some(folder) = socket.parent() {
+            let _ = crate::files::private_dir(folder);
+        }
+        // without one we are as we were
+        if let Ok(listener) = super::listen(socket) {
+            self.listener = listener;
+        }
     }
 
     pub(super) fn accept(&mut self) {
