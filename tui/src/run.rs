@@ -332,8 +332,11 @@ impl Dashboard {
                 self.asked.insert(id, asked);
             }
             Err(_) => {
-                self.drop_connection();
-                self.events.push_back(Event::Lost);
+                // what it said before it went is still to be read: it may have been asked to stop
+                while let Some(client) = &mut self.client {
+                    let incoming = client.receive().await;
+                    self.take_incoming(incoming);
+                }
             }
         }
     }

@@ -118,6 +118,17 @@ enum End {
     Stopped,
 }
 
+/// What a daemon that is gone said before: that it was asked to stop, or nothing.
+async fn last_word(client: &mut Client) -> End {
+    loop {
+        match client.receive().await {
+            Ok(Incoming::Push(Push::Stopping { restart: false })) => return End::Stopped,
+            Ok(_) => {}
+            Err(_) => return End::Lost,
+        }
+    }
+}
+
 async fn follow(
     paths: &Paths,
     turn: Turn,
@@ -127,7 +138,7 @@ async fn follow(
     said: &mpsc::Sender<Event>,
 ) -> Result<End, Failure> {
     let mut client = connect::connect(paths).await?;
-    let Ok(call) = client.send(Request::Attach(request)).await else { return Ok(End::Lost) };
+    let Ok(call) = client.send(Request::Attach(request)).await else { return Ok(last_word(&mut client).await) };
     let mut is_attached = false;
     loop {
         tokio::select! {
@@ -139,12 +150,12 @@ async fn follow(
                     Some(PaneOrder::Open { .. } | PaneOrder::Close | PaneOrder::Type(_)) | None => return std::future::pending().await,
                 };
                 if sent.is_err() {
-                    return Ok(End::Lost);
+                    return Ok(last_word(&mut client).await);
                 }
             }
             () = typed.some(), if is_attached => {
                 if typed.send(&mut client).await.is_err() {
-                    return Ok(End::Lost);
+                    return Ok(last_word(&mut client).await);
                 }
             }
             incoming = client.receive() => {
