@@ -273,7 +273,10 @@ fn promise_9_clients_of_before_and_after_are_heard_or_told() {
     // a field and a request of tomorrow
     assert!(old.call(2, json!({"request": "list", "from_tomorrow": true}))["ok"].is_array());
     let refusal = old.call(3, json!({"request": "teleport"}));
-    assert!(refusal["failure"]["message"].as_str().is_some_and(|text| text.contains("teleport") && text.contains("daemon restart")), "{refusal}");
+    assert!(
+        refusal["failure"]["message"].as_str().is_some_and(|text| text.contains("teleport") && text.contains("daemon restart")),
+        "{refusal}"
+    );
     // another protocol: told what to do, and allowed to do it
     let mut newer = Wire::connect(&root.socket());
     newer.say(&json!({"hello": {"protocol": 2, "version": "9.0.0", "pid": 1, "tongue": "new"}}));
