@@ -9,12 +9,13 @@ class SessionsTui < Formula
 
   def install
     system "cargo", "install", *std_cargo_args
+    man1.mkpath
     system bin/"sessions-tui", "man", man1
     generate_completions_from_executable(bin/"sessions-tui", "completions")
   end
 
   test do
-    ENV["SESSIONS_ROOT"] = testpath/"root"
+    ENV["SESSIONS_ROOT"] = (testpath/"root").to_s
     begin
       system bin/"sessions-tui", "new", "-d", "-n", "greeting", "--", "echo", "hello"
       system bin/"sessions-tui", "wait", "greeting", "--for", "exit"

@@ -121,7 +121,7 @@ class Abduco(Peer):
 
 
 def end_program(peer):
-    """Those without a word for it: their sessions end with their programs, which are known by their folder. Some start them late."""
+    """Those without a word for it: their sessions end with their programs, which are known by their folder. Some start late."""
     left, deadline = 2, time.monotonic() + 2
     while left > 0 and time.monotonic() < deadline:
         for pid in filter(str.isdigit, os.listdir("/proc")):
@@ -129,8 +129,12 @@ def end_program(peer):
                 with open(f"/proc/{pid}/cmdline", "rb") as command:
                     is_program = command.read().split(b"\0")[:-1] == [word.encode() for word in PROGRAM]
                 if is_program and os.readlink(f"/proc/{pid}/cwd").startswith(peer.root):
+                    with open(f"/proc/{pid}/stat") as stat:
+                        server = int(stat.read().rsplit(") ", 1)[1].split()[1])
                     os.kill(int(pid), 9)
                     left -= 1
+                    if isinstance(peer, Abduco) and server > 1:
+                        os.kill(server, 9)  # it would keep the exit code for whoever attaches
             except OSError:
                 pass  # it is gone
 
