@@ -24,7 +24,7 @@ import time
 
 BEGIN, END = b"\x1b[?2026h", b"\x1b[?2026l"
 HERE = os.path.dirname(os.path.abspath(__file__))
-BINARY = os.path.join(HERE, "..", "target", "release", "sessions-tui")
+BINARY = os.environ.get("SESSIONS_BIN") or os.path.join(HERE, "..", "target", "release", "sessions-tui")
 FLOOD = "while :; do echo $RANDOM $RANDOM $RANDOM the quick brown fox jumps over the lazy dog; done"
 
 

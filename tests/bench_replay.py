@@ -10,7 +10,7 @@ moments by reading from the beginning, which is what players without keyframes d
 import argparse, json, os, random, shutil, socket, subprocess, sys, tempfile, time
 
 HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-BINARY = os.path.join(HERE, "target", "release", "sessions-tui")
+BINARY = os.environ.get("SESSIONS_BIN") or os.path.join(HERE, "target", "release", "sessions-tui")
 
 WRITER = r"""
 import sys, os, random

@@ -14,7 +14,7 @@ import tempfile
 import time
 
 HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-BINARY = os.path.join(HERE, "target", "release", "sessions-tui")
+BINARY = os.environ.get("SESSIONS_BIN") or os.path.join(HERE, "target", "release", "sessions-tui")
 README = os.path.join(HERE, "README.md")
 
 AGENT = r"""

@@ -206,6 +206,7 @@ fn huge_trees_and_homes_are_left_alone_unless_asked_for() {
     assert!(state(&root, "auto")["why"].as_str().is_some_and(|why| why.contains("asked for")));
     // the settings count at once
     root.config("[watch]\nmax_folders = 100\nignore = [\"*.tmp\"]\n");
+    wait_until("the settings to hold", || root.run(&["config", "show"]).ok().contains("*.tmp"));
     root.start_script("more", "exec cat");
     wait_until("the tree to be watched", || state(&root, "more")["state"] == "on");
     write(&root, "x.tmp", "x");

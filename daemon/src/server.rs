@@ -35,6 +35,9 @@ use crate::{cleanup, command, connection, expiry, files, hibernate, queue, recov
 /// Clients at once; beyond that a new one has to wait, and those that are there are fine.
 const MAX_CLIENTS: usize = 1000;
 
+/// Changes of files that are not told yet get this long when the daemon leaves.
+const LAST_CHANGES: Duration = Duration::from_secs(2);
+
 /// After `accept` failed for want of descriptors: a moment, instead of a hot loop.
 const ACCEPT_BACK_OFF: Duration = Duration::from_millis(100);
 
@@ -111,7 +114,8 @@ pub async fn run(paths: Paths, config: Config, wrong: Vec<String>, place: Place,
             let _ = context.store.touch(handle.facts.session(), at, handle.facts.last_steady()).await;
         }
     }
-    context.watch.settle().await;
+    // what was not told by then is found by the next daemon, from the times of files
+    let _ = tokio::time::timeout(LAST_CHANGES, context.watch.settle()).await;
     context.store.settle().await;
     context.log.note("daemon stopped");
     outcome?;

@@ -48,6 +48,9 @@ const PATIENCE: Duration = Duration::from_secs(1);
 /// What could not be stored (a full disk) is tried again.
 const RETRY: Duration = Duration::from_secs(5);
 
+/// Of bursts that cannot be stored for a long time, the oldest are given up.
+const MOST_UNSENT: usize = 256;
+
 /// A burst's changes reach the database after they happened: those of the last moments may still be on their way to us.
 const ON_THE_WAY: jiff::SignedDuration = jiff::SignedDuration::from_secs(2);
 
@@ -149,6 +152,8 @@ pub async fn run(context: Context) {
     // those that have begun since anybody looked, and when: also what was over before that may have changed something
     let mut begun: Begun = HashMap::new();
     let mut moved = true;
+    // something has happened: where, is looked at then
+    let mut look_at: Option<Instant> = None;
     loop {
         if moved {
             moved = false;
@@ -157,7 +162,7 @@ pub async fn run(context: Context) {
         if !unsent.is_empty() && retry_at.is_none_or(|at| at <= Instant::now()) {
             retry_at = store_all(&context, &mut unsent).await;
         }
-        let due = places.due().into_iter().chain(retry_at.filter(|_| !unsent.is_empty())).min();
+        let due = places.due().into_iter().chain(retry_at.filter(|_| !unsent.is_empty())).chain(look_at).min();
         let is_due = async {
             match due {
                 Some(at) => tokio::time::sleep_until(at).await,
@@ -192,21 +197,19 @@ pub async fn run(context: Context) {
                 if places.eye.is_some() {
                     inbox.caught_up(PATIENCE).await;
                 }
+                look_at = None;
                 places = at_work(&context, places, |places| places.look(Instant::now(), true)).await;
                 unsent.extend(places.tell(Instant::now(), |_| true));
                 publish(&context, &places);
                 retry_at = store_all(&context, &mut unsent).await;
                 let _ = answer.send(());
             }
-            () = inbox.changed() => {
-                // more is on its way, as a rule
-                tokio::time::sleep_until(places.next_look.max(Instant::now() + GATHER)).await;
-                places = at_work(&context, places, |places| places.look(Instant::now(), false)).await;
-                publish(&context, &places);
-            }
+            // more is on its way, as a rule
+            () = inbox.changed(), if look_at.is_none() => look_at = Some(places.next_look.max(Instant::now() + GATHER)),
             () = is_due => {
                 let now = Instant::now();
-                if places.missed && places.next_everywhere <= now {
+                if look_at.is_some_and(|at| at <= now) || (places.missed && places.next_everywhere <= now) {
+                    look_at = None;
                     places = at_work(&context, places, move |places| places.look(now, false)).await;
                 }
                 unsent.extend(places.tell(now, |pace| pace.due().is_some_and(|due| due <= now)));
@@ -333,6 +336,7 @@ async fn store_all(context: &Context, unsent: &mut Vec<(SessionId, Burst)>) -> O
         }
     }
     *unsent = failed;
+    unsent.drain(..unsent.len().saturating_sub(MOST_UNSENT));
     (!unsent.is_empty()).then(|| Instant::now() + RETRY)
 }
 
