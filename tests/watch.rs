@@ -102,9 +102,12 @@ fn since_the_last_command_means_the_shells_and_the_interpreters() {
     root.run(&["wait", "sh", "--for", "attention=idle", "--timeout", "20s"]).ok();
     wait_until("the first file", || changed(&root, "sh", &[]) == ["created first"]);
     root.run(&["send", "sh", "--enter", "echo 2 > second; echo 3 > second; mkdir d; mv first d/"]).ok();
-    wait_until("what the second command did", || {
-        changed(&root, "sh", &["--since-command"]) == ["created d/first", "removed first", "created second"]
+    // looked at when it is over: before its beginning has been read, what it did is no command's yet
+    wait_until("the second command to be over", || {
+        let text = root.run(&["history", "sh", "--json"]).ok();
+        text.contains("mv first d/") && text.matches("exitCode").count() == 2
     });
+    assert_eq!(changed(&root, "sh", &["--since-command"]), ["created d/first", "removed first", "created second"]);
     let answer = root.json(&["files", "sh", "changed", "--since-command", "--json"]);
     assert_eq!(answer["command"], "echo 2 > second; echo 3 > second; mkdir d; mv first d/");
     assert_eq!(changed(&root, "sh", &[]), ["created d/first", "created second"], "what came and went is not there");
