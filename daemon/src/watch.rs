@@ -1,6 +1,7 @@
 //! Files that change in the workspaces of active sessions become `file_changed` events. One tree for each workspace, however many
 //! sessions work in it. It sleeps until the system tells of something; what it may cost is bounded by what it has cost before.
 
+mod changes;
 mod inbox;
 mod pace;
 mod rules;
