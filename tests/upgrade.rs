@@ -12,12 +12,17 @@ use crate::support::version::{OLD_VERSION, old_program};
 use crate::support::wire::{Wire, frame};
 use crate::support::{BASH, Root, Term, process, wait_until};
 
+/// By a program of its own: what we have open for writing, another test's child has too for a moment, and cannot be started then.
+fn copy_program(from: &Path, to: &Path) {
+    assert!(Command::new("cp").args([from, to]).status().expect("cp").success());
+}
+
 #[test]
 fn promise_2_a_daemon_is_replaced_by_that_of_another_file_and_no_session_is_lost() {
     let root = Root::new();
     // as a package does it: the old file is gone, its daemon and holders still run
     let old = root.join("old-sessions-tui");
-    std::fs::copy(env!("CARGO_BIN_EXE_sessions-tui"), &old).expect("a copy");
+    copy_program(Path::new(env!("CARGO_BIN_EXE_sessions-tui")), &old);
     let mut new = Command::new(&old);
     new.args(["new", "-d", "-n", "api", "--", "bash", "-c", "echo up; exec cat"]).env_clear().envs(root.environment());
     new.current_dir(root.work()).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -128,7 +133,7 @@ fn take_over((first, first_version): (&Path, &str), (second, second_version): (&
 fn a_window_that_was_open_during_an_upgrade_starts_what_is_installed_now() {
     let mut root = Root::new();
     let installed = root.join("sessions-tui");
-    std::fs::copy(old_program(), &installed).expect("a copy");
+    copy_program(old_program(), &installed);
     root.use_program(&installed);
     root.start("api", BASH);
     let window = Term::open(&root, 80, 24, &["attach", "api"]);
@@ -136,7 +141,7 @@ fn a_window_that_was_open_during_an_upgrade_starts_what_is_installed_now() {
     let daemon = root.daemon_pid();
     // as packages do it: another file takes the name
     let unpacked = root.join("sessions-tui.new");
-    std::fs::copy(new_program(), &unpacked).expect("a copy");
+    copy_program(new_program(), &unpacked);
     std::fs::rename(&unpacked, &installed).expect("a rename");
 
     process::kill(daemon);

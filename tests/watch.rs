@@ -252,12 +252,12 @@ fn promise_14_our_own_files_and_endless_writers_make_no_busy_loop() {
     wait_until("the writer to be noticed", || changed(&root, "around", &[]).iter().any(|line| line.ends_with("work/endless")));
     let daemon = root.daemon_pid();
     let before = process::stat(daemon).expect("runs").cpu;
-    let events = root.kinds("around").len();
+    let events = root.events("around").len();
     std::thread::sleep(std::time::Duration::from_secs(5));
     let used = process::stat(daemon).expect("runs").cpu - before;
     // ticks are hundredths of a second: five seconds are 500
     assert!(used < 150, "{used} of 500 ticks");
-    assert!(root.kinds("around").len() <= events + 5, "few events: {:?}", root.kinds("around"));
+    assert!(root.events("around").len() <= events + 5, "few events: {:?}", root.events("around"));
     for file in changed(&root, "around", &[]) {
         assert!(!file.contains("state/") && !file.contains("run/"), "{file}");
     }

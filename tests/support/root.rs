@@ -296,10 +296,12 @@ impl Root {
         text.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect()
     }
 
-    /// The types of a session's events.
+    /// The types of a session's events, but for files: those are told when a burst is over, between any others.
     #[track_caller]
     pub fn kinds(&self, name: &str) -> Vec<String> {
-        self.events(name).iter().map(|event| event["type"].as_str().expect("a type").to_owned()).collect()
+        let events = self.events(name);
+        let kinds = events.iter().map(|event| event["type"].as_str().expect("a type"));
+        kinds.filter(|kind| *kind != "file_changed").map(str::to_owned).collect()
     }
 
     /// The daemon's database, from outside and without its promises.
