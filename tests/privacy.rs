@@ -42,6 +42,8 @@ fn typed_input_is_recorded_on_request_and_never_where_the_terminal_hides_it() {
     term.wait_for_text("$");
     term.send(b"echo vis''ible-$((40+2))\r");
     term.wait_for_text("visible-42");
+    // at the prompt: what is typed before it is there is shown after something else, and not recorded
+    root.wait_screen("typed", "visible-42\n$");
     term.send(b"read -s SECRET; echo len ${#SECRET}\r");
     let reads_hidden = || {
         let pid = root.program("typed").to_string();
@@ -51,7 +53,7 @@ fn typed_input_is_recorded_on_request_and_never_where_the_terminal_hides_it() {
     };
     wait_until("the password to be asked for", reads_hidden);
     term.send(b"canary-pass\r");
-    term.wait_for_text("len 11");
+    root.wait_screen("typed", "len 11\n$");
     // keys at once, without an echo and without lines: as programs that draw their own field ask, and ssh passes on
     term.send(b"read -s -n 10 KEYS; echo keys ${#KEYS}\r");
     wait_until("keys to be asked for", || !root.screen("typed").contains("keys 10") && root.screen("typed").contains("KEYS; echo"));
