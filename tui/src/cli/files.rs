@@ -108,7 +108,7 @@ mod tests {
         let text = words(&changed, now, false);
         assert_eq!(
             text,
-            "created   10s  src/a\\u{1b}.rs\nremoved    1m  b\n2 files changed since `cargo test` began, 2m ago; 2 folders watched\n"
+            "created   10s  src/a·.rs\nremoved    1m  b\n2 files changed since `cargo test` began, 2m ago; 2 folders watched\n"
         );
         changed = ChangedFiles { files: Vec::new(), command: None, watch: Watching::off("it is paused"), ..changed };
         assert_eq!(words(&changed, now, false), "nothing has changed in 2m; not watched: it is paused\n");
