@@ -359,7 +359,11 @@ impl Places {
         let touched = self.inbox.take();
         self.missed |= touched.missed;
         let everywhere = self.missed && (at_once || self.next_everywhere <= now);
-        let Some(eye) = &mut self.eye else { return };
+        let Some(eye) = &mut self.eye else {
+            // nobody is watched any more, and nothing is due for them
+            self.missed = false;
+            return;
+        };
         for place in self.by_workspace.values_mut() {
             let Ok(tree) = &mut place.tree else { continue };
             let outcome = if everywhere {
