@@ -175,6 +175,15 @@ fn only_active_sessions_are_told_also_those_that_end_at_once() {
     assert_eq!(changed(&root, "one", &[]), ["created again", "created both"]);
     root.run(&["complete", "two"]).ok();
     assert_eq!(changed(&root, "two", &[]).len(), 3, "again, both, only-two");
+    // whoever joins, or wants it otherwise, has nobody told anything twice
+    let before = told(&root, "one");
+    grow_old(&root);
+    root.json(&["new", "-d", "--json", "-n", "three", "--watch", "on", "--", "cat"]);
+    root.record("one", &["--watch", "on"]);
+    assert_eq!(changed(&root, "three", &[]), [""; 0]);
+    assert_eq!(changed(&root, "one", &[]), ["created again", "created both"]);
+    assert_eq!(told(&root, "one"), before);
+    root.run(&["complete", "three"]).ok();
     write(&root, "late", "x");
     assert_eq!(changed(&root, "two", &[]).len(), 3, "it has ended");
     root.run(&["files", "nobody", "changed"]).refused(3);
@@ -187,6 +196,7 @@ fn huge_trees_and_homes_are_left_alone_unless_asked_for() {
     for n in 0..30 {
         write(&root, &format!("d{n}/f"), "x");
     }
+    grow_old(&root);
     root.config("[watch]\nmax_folders = 20\n");
     root.start_script("auto", "exec cat");
     wait_until("the tree to be looked through", || {
@@ -195,10 +205,12 @@ fn huge_trees_and_homes_are_left_alone_unless_asked_for() {
     write(&root, "unseen", "x");
     let said = root.run(&["files", "auto", "changed"]).ok();
     assert!(said.contains("nothing has changed") && said.contains("new --watch on"), "{said}");
+    grow_old(&root);
     // asked for
     root.json(&["new", "-d", "--json", "-n", "on", "--watch", "on", "--", "cat"]);
+    wait_until("it to be watched", || state(&root, "on")["state"] == "on");
     write(&root, "d3/seen", "x");
-    assert_eq!(changed(&root, "on", &[]), ["created d3/seen"]);
+    assert_eq!(changed(&root, "on", &[]), ["created d3/seen"], "{}", state(&root, "on"));
     // also later, and the other way
     root.record("auto", &["--watch", "on"]);
     write(&root, "d4/seen", "x");

@@ -43,8 +43,8 @@ const GATHER: Duration = Duration::from_millis(100);
 /// To look everywhere is worth ten times its time.
 const EVERYWHERE_FACTOR: u32 = 10;
 
-/// The system tells within milliseconds; where it does not, an answer does not wait longer.
-const PATIENCE: Duration = Duration::from_secs(1);
+/// The system tells within milliseconds; on a machine that stands still for a while, an answer does not wait longer.
+const PATIENCE: Duration = Duration::from_secs(10);
 
 /// What could not be stored (a full disk) is tried again.
 const RETRY: Duration = Duration::from_secs(5);
@@ -220,13 +220,14 @@ pub async fn run(context: Context) {
     }
 }
 
-/// Sessions that have become active, and when.
+/// Sessions that have become active, and when, by a clock that file times are not behind by more than a tick.
 type Begun = HashMap<SessionId, Timestamp>;
 
 /// Whether other sessions may be active after this.
 fn moves(event: &Event, begun: &mut Begun) -> bool {
     if BEGINNING.contains(&event.kind.as_str()) {
-        begun.entry(event.session).or_insert(event.at);
+        // where the machine is late for its ticks, the times of files are late too
+        begun.entry(event.session).or_insert_with(|| event.at.min(tree::file_time()));
     }
     MOVING.contains(&event.kind.as_str())
 }
@@ -381,9 +382,7 @@ impl Places {
                     tree.give_up(why.why());
                 }
             }
-            if place.tree.as_ref().is_ok_and(|tree| !tree.changes.is_empty()) {
-                place.pace.note(now);
-            }
+            place.note(now);
         }
         let cost = now.elapsed();
         self.next_look = Instant::now() + cost * 4;
@@ -418,27 +417,29 @@ impl Places {
         for (workspace, members) in coming {
             match self.by_workspace.remove(&workspace) {
                 Some(mut place) => {
-                    let before = place.members.len();
-                    place.members.retain(|member| !members.iter().any(|newcomer| newcomer.session == member.session));
-                    let is_otherwise = place.members.len() < before;
-                    let wishes_more = members.iter().any(|member| member.mode == WatchMode::On);
-                    place.members.extend(members);
-                    // what could not be watched may be by now; and somebody may want more of it, or less
-                    if place.tree.is_err() || is_otherwise || wishes_more {
-                        bursts.extend(place.tell(now));
-                        if let (Ok(tree), Some(eye)) = (&mut place.tree, &mut self.eye) {
-                            tree.close(eye);
-                        }
-                        place.tree = self.open(&workspace, &place.members);
+                    let was_watched = place.tree.is_ok();
+                    let changes_mind = |member: &Member| members.iter().any(|newcomer| newcomer.session == member.session);
+                    let is_otherwise = place.members.iter().any(changes_mind) || members.iter().any(|member| member.mode == WatchMode::On);
+                    if was_watched && is_otherwise {
+                        let stay = place.members.iter().filter(|member| !changes_mind(member));
+                        let modes: Vec<WatchMode> = stay.chain(&members).map(|member| member.mode).collect();
+                        bursts.extend(self.limit(&mut place, &modes, now));
                     }
+                    place.members.retain(|member| !changes_mind(member));
+                    place.members.extend(members);
+                    if !was_watched {
+                        // what could not be watched may be by now
+                        place.tree = self.open(&workspace, &place.members);
+                    } else if place.tree.is_err() {
+                        place.begin_anew();
+                    }
+                    place.note(now);
                     self.by_workspace.insert(workspace, place);
                 }
                 None => {
                     let tree = self.open(&workspace, &members);
                     let mut place = Place { workspace: workspace.clone(), tree, pace: Pace::default(), members, missed: false };
-                    if place.tree.as_ref().is_ok_and(|tree| !tree.changes.is_empty()) {
-                        place.pace.note(now);
-                    }
+                    place.note(now);
                     self.by_workspace.insert(workspace, place);
                 }
             }
@@ -465,31 +466,44 @@ impl Places {
         bursts
     }
 
-    fn open(&mut self, workspace: &str, members: &[Member]) -> Result<Tree, Watching> {
-        let wishes = || members.iter().map(|member| member.mode);
-        if wishes().all(|mode| mode == WatchMode::Off) {
+    /// Somebody wants more of a tree than before, or less. What is given up for that is told first.
+    fn limit(&mut self, place: &mut Place, modes: &[WatchMode], now: Instant) -> Vec<(SessionId, Burst)> {
+        let limits = self.limits(&place.workspace, modes);
+        let (Ok(tree), Some(eye)) = (&mut place.tree, &mut self.eye) else { return Vec::new() };
+        let Err(state) = limits.and_then(|limits| tree.limit(limits).map_err(|why| Watching::off(why.why()))) else { return Vec::new() };
+        tree.close(eye);
+        let bursts = place.tell(now);
+        place.tree = Err(state);
+        bursts
+    }
+
+    /// How much of a workspace is watched; or why nothing is.
+    fn limits(&self, workspace: &str, modes: &[WatchMode]) -> Result<Limits, Watching> {
+        if modes.iter().all(|mode| *mode == WatchMode::Off) {
             return Err(asked_off());
         }
-        let is_wanted = wishes().any(|mode| mode == WatchMode::On);
-        let root = Path::new(workspace);
-        let is_home = || root.canonicalize().is_ok_and(|root| self.home.as_ref().is_some_and(|home| home.starts_with(root)));
-        if !is_wanted && is_home() {
+        if modes.contains(&WatchMode::On) {
+            return Ok(MOST);
+        }
+        let root = Path::new(workspace).canonicalize();
+        if root.is_ok_and(|root| self.home.as_ref().is_some_and(|home| home.starts_with(root))) {
             return Err(Watching::off("it is your home folder, or above it; `new --watch on` has it watched all the same"));
         }
+        let advice = "; `new --watch on`, or [watch] in config.toml, has it watched all the same";
+        Ok(Limits { folders: self.settings.max_folders as usize, files: self.settings.max_files as usize, advice })
+    }
+
+    fn open(&mut self, workspace: &str, members: &[Member]) -> Result<Tree, Watching> {
+        let modes: Vec<WatchMode> = members.iter().map(|member| member.mode).collect();
+        let limits = self.limits(workspace, &modes)?;
         if self.eye.is_none() {
             self.eye = Some(Eye::open(&self.inbox).map_err(Watching::off)?);
         }
         let Some(eye) = &mut self.eye else { return Err(Watching::off("nothing can be watched here")) };
-        let limits = if is_wanted {
-            MOST
-        } else {
-            let advice = "; `new --watch on`, or [watch] in config.toml, has it watched all the same";
-            Limits { folders: self.settings.max_folders as usize, files: self.settings.max_files as usize, advice }
-        };
         let since = members.iter().map(|member| member.from).min().unwrap_or_else(Timestamp::now);
         let (ours, ignored) = (self.ours.clone(), self.settings.ignore.clone());
         let make_rules = move |root: &Path| Rules::new(root, ours.clone(), &ignored);
-        Tree::open(root, make_rules, limits, since, eye).map_err(|why| Watching::off(why.why()))
+        Tree::open(Path::new(workspace), make_rules, limits, since, eye).map_err(|why| Watching::off(why.why()))
     }
 
     fn close_all(&mut self) {
@@ -501,6 +515,21 @@ impl Places {
 }
 
 impl Place {
+    /// What was found is told when its time has come.
+    fn note(&mut self, now: Instant) {
+        if self.tree.as_ref().is_ok_and(|tree| !tree.changes.is_empty()) {
+            self.pace.note(now);
+        }
+    }
+
+    /// Whoever is watched again later has been told of everything before.
+    fn begin_anew(&mut self) {
+        let now = Timestamp::now();
+        for member in &mut self.members {
+            member.from = now;
+        }
+    }
+
     /// One burst for each session, of what is its own.
     fn tell(&mut self, now: Instant) -> Vec<(SessionId, Burst)> {
         self.pace.tell(now);
@@ -529,6 +558,7 @@ impl Place {
         }
         if let Some(why) = ended {
             self.tree = Err(Watching::off(why));
+            self.begin_anew();
         }
         bursts
     }

@@ -1,5 +1,6 @@
 //! Files of a workspace that changed while its session was active.
 
+use jiff::Timestamp;
 use shared::message::Failure;
 use shared::session::{Session, Status};
 use shared::watch::{ChangedFiles, Since, Watching};
@@ -18,14 +19,14 @@ pub async fn changed(context: &Context, name: String, since: Since, limit: Optio
         context.watch.settle().await;
     }
     let (since, command) = match since {
-        Since::Start => (session.created_at, None),
-        Since::At(at) => (at, None),
-        Since::Command => match context.store.last_command(session.id).await? {
-            Some((text, began_at)) => (began_at, Some(text)),
-            None => (session.created_at, None),
-        },
+        Since::Start => (None, None),
+        Since::At(at) => (Some(at), None),
+        Since::Command => context.store.last_command(session.id).await?.map(|(text, began_at)| (began_at, text)).unzip(),
     };
-    let (files, all) = context.store.changed_files(session.id, since, limit.unwrap_or(USUAL).clamp(1, MOST)).await?;
+    // of what is its own nothing is before its beginning, whatever the times of files say
+    let (files, all) =
+        context.store.changed_files(session.id, since.unwrap_or(Timestamp::UNIX_EPOCH), limit.unwrap_or(USUAL).clamp(1, MOST)).await?;
+    let since = since.unwrap_or(session.created_at);
     let more = all.saturating_sub(files.len() as u64);
     Ok(ChangedFiles { watch: watching(context, &session), workspace: session.workspace, since, command, files, more })
 }

@@ -123,7 +123,7 @@ impl StoreHandle {
             let (id, since) = (session.to_string(), micros(since));
             let mut statement = connection.prepare_cached(
                 "SELECT path, CASE WHEN change = 'changed' AND created_at >= ?2 THEN 'created' ELSE change END, changed_at, times
-                 FROM changed_files WHERE session_id = ?1 AND changed_at >= ?2 AND NOT (change = 'removed' AND coalesce(created_at, 0) >= ?2)
+                 FROM changed_files WHERE session_id = ?1 AND changed_at >= ?2 AND NOT (change = 'removed' AND coalesce(created_at >= ?2, 0))
                  ORDER BY changed_at DESC, path LIMIT ?3",
             )?;
             let mut rows = statement.query(params![id, since, limit])?;
@@ -140,7 +140,7 @@ impl StoreHandle {
             let all: i64 = connection
                 .prepare_cached(
                     "SELECT count(*) FROM changed_files WHERE session_id = ?1 AND changed_at >= ?2
-                        AND NOT (change = 'removed' AND coalesce(created_at, 0) >= ?2)",
+                        AND NOT (change = 'removed' AND coalesce(created_at >= ?2, 0))",
                 )?
                 .query_row(params![id, since], |row| row.get(0))?;
             Ok((files, all as u64))

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -41,6 +41,8 @@ pub struct Inbox {
     /// A folder of ours in which marks are made: whatever happened before a mark was told before it.
     marks: PathBuf,
     seen: watch::Sender<u64>,
+    /// The latest mark that somebody waits for.
+    wanted: AtomicU64,
     /// Whoever looks through a tree need not go on.
     pub is_over: AtomicBool,
 }
@@ -52,6 +54,7 @@ impl Inbox {
             changed: Notify::new(),
             marks,
             seen: watch::Sender::new(0),
+            wanted: AtomicU64::new(0),
             is_over: AtomicBool::new(false),
         })
     }
@@ -69,7 +72,7 @@ impl Inbox {
         match event {
             // being read is no change, least of all by ourselves
             Ok(event) if matches!(event.kind, EventKind::Access(_)) => return,
-            Ok(event) if event.need_rescan() => touched.missed = true,
+            Ok(event) if event.need_rescan() => self.miss(&mut touched),
             Ok(event) => {
                 let anew = !matches!(event.kind, EventKind::Modify(ModifyKind::Data(_) | ModifyKind::Metadata(_)));
                 for path in event.paths {
@@ -81,23 +84,31 @@ impl Inbox {
                     } else if touched.places.len() < MOST_PLACES {
                         *touched.places.entry(path).or_default() |= anew;
                     } else {
-                        touched.missed = true;
+                        self.miss(&mut touched);
                     }
                 }
                 if touched.is_empty() {
                     return;
                 }
             }
-            Err(_) => touched.missed = true,
+            Err(_) => self.miss(&mut touched),
         }
         drop(touched);
         self.changed.notify_one();
+    }
+
+    /// Everything has to be looked at: there is no need to wait for a mark, which may be among what was lost.
+    fn miss(&self, touched: &mut Touched) {
+        touched.missed = true;
+        let wanted = self.wanted.load(Ordering::Acquire);
+        self.seen.send_modify(|seen| *seen = wanted.max(*seen));
     }
 
     /// Waits until everything that has happened in watched folders by now is here; not for ever.
     pub async fn caught_up(&self, patience: Duration) {
         let mut seen = self.seen.subscribe();
         let mark = *seen.borrow() + 1;
+        self.wanted.store(mark, Ordering::Release);
         let path = self.marks.join(mark.to_string());
         if std::fs::write(&path, "").is_ok() {
             let _ = tokio::time::timeout(patience, seen.wait_for(|seen| *seen >= mark)).await;

@@ -14,8 +14,19 @@ use shared::watch::{FileChange, Watching};
 use super::changes::Changes;
 use super::rules::{self, Rules};
 
-/// File times are those of the kernel's last tick, which a busy machine is late for: up to so much earlier than it was.
-pub const TICK: jiff::SignedDuration = jiff::SignedDuration::from_millis(50);
+/// File times are those of the kernel's last tick: up to so much earlier than it was, unless the machine is late for its ticks.
+pub const TICK: jiff::SignedDuration = jiff::SignedDuration::from_millis(10);
+
+/// Whatever is written from now on has a later time than this.
+pub fn file_time() -> Timestamp {
+    let now = rustix::time::clock_gettime(FILE_CLOCK);
+    Timestamp::from_microsecond(now.tv_sec * 1_000_000 + now.tv_nsec / 1000 - 1).unwrap_or_default()
+}
+
+#[cfg(target_os = "linux")]
+const FILE_CLOCK: rustix::time::ClockId = rustix::time::ClockId::RealtimeCoarse;
+#[cfg(not(target_os = "linux"))]
+const FILE_CLOCK: rustix::time::ClockId = rustix::time::ClockId::Realtime;
 
 /// How a folder is asked to be watched, and given up.
 pub trait Watches {
@@ -68,7 +79,7 @@ pub struct Tree {
     files: usize,
     /// Why not everything is watched.
     short: Option<String>,
-    /// Up to when everything has been looked at.
+    /// Up to when everything has been looked at, by the clock of file times.
     looked_at: Timestamp,
     /// Why nothing is watched any more; what was known by then is still to be told.
     given_up: Option<String>,
@@ -111,7 +122,7 @@ impl Tree {
             folders: HashMap::new(),
             files: 0,
             short: None,
-            looked_at: Timestamp::now(),
+            looked_at: file_time(),
             given_up: None,
             changes: Changes::default(),
         };
@@ -152,7 +163,7 @@ impl Tree {
 
     /// Looks where the system says that something happened; whether folders among that may be others than before.
     pub fn look(&mut self, touched: &HashMap<PathBuf, bool>, watches: &mut dyn Watches) -> Result<(), Unwatched> {
-        let now = Timestamp::now();
+        let (now, looked_at) = (Timestamp::now(), file_time());
         let mut here: Vec<(&PathBuf, bool)> =
             touched.iter().filter(|(path, _)| path.starts_with(&self.root)).map(|(path, anew)| (path, *anew)).collect();
         // while a program works in it, nobody tells that it was removed
@@ -169,30 +180,25 @@ impl Tree {
         };
         if here.iter().any(|(path, _)| is_rule(path)) {
             self.rules = (self.make_rules)(&self.root);
-            self.compare(Seen::ByNewRules(self.last_look()), watches)?;
+            self.compare(Seen::ByNewRules(self.looked_at), watches)?;
         }
         // folders before what is in them
         here.sort_unstable();
         for (path, anew) in here {
             self.look_at(path, anew, now, watches)?;
         }
-        self.looked_at = now;
+        self.looked_at = looked_at;
         Ok(())
-    }
-
-    /// When that was, with what file times lag behind.
-    fn last_look(&self) -> Timestamp {
-        self.looked_at.checked_sub(TICK).unwrap_or(self.looked_at)
     }
 
     /// After events were lost: compares everything with what is known.
     pub fn look_everywhere(&mut self, watches: &mut dyn Watches) -> Result<(), Unwatched> {
         self.rules = (self.make_rules)(&self.root);
-        self.compare(Seen::Again(self.last_look()), watches)
+        self.compare(Seen::Again(self.looked_at), watches)
     }
 
     fn compare(&mut self, seen: Seen, watches: &mut dyn Watches) -> Result<(), Unwatched> {
-        let (root, now) = (self.root.clone(), Timestamp::now());
+        let (root, now, looked_at) = (self.root.clone(), Timestamp::now(), file_time());
         // what is ignored by now is no change, only of no interest
         let mut known: Vec<PathBuf> = self.folders.keys().cloned().collect();
         known.sort_unstable();
@@ -217,7 +223,7 @@ impl Tree {
             }
         }
         self.scan(&root, seen, watches)?;
-        self.looked_at = now;
+        self.looked_at = looked_at;
         Ok(())
     }
 
@@ -231,7 +237,7 @@ impl Tree {
         if is_folder {
             if is_known_folder {
                 if anew {
-                    self.scan(path, Seen::Again(self.last_look()), watches)?;
+                    self.scan(path, Seen::Again(self.looked_at), watches)?;
                 }
                 return Ok(());
             }
@@ -367,6 +373,12 @@ impl Tree {
             }
         }
         taken
+    }
+
+    /// From now on it may be so large.
+    pub fn limit(&mut self, limits: Limits) -> Result<(), Unwatched> {
+        self.limits = limits;
+        self.check_size()
     }
 
     fn check_size(&self) -> Result<(), Unwatched> {
