@@ -56,7 +56,7 @@ fn promise_13_bad_words_are_refused_and_change_nothing() {
         (&["new", "-d", "--size", "1x1", "--", "true"], 2, "not possible"),
         (&["new", "-d", "--size", "wide", "--", "true"], 2, "COLSxROWS"),
         (&["new", "-d", "-e", "NOVALUE", "--", "true"], 2, "NAME=VALUE"),
-        (&["wait", "api", "--for", "moon"], 2, "exit, quiet"),
+        (&["wait", "api", "--for", "moon"], 2, "exit, prompt, quiet"),
         (&["wait", "api", "--for", "text=("], 2, "regular expression"),
         (&["wait", "api", "--for", "exit", "--timeout", "soon"], 2, "duration"),
         (&["send", "api"], 2, "nothing to send"),

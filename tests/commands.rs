@@ -86,6 +86,48 @@ fn ls_lists_filters_and_fits() {
 }
 
 #[test]
+fn a_prompt_is_waited_for_after_what_was_sent() {
+    let root = Root::new();
+    let wait = |name: &str, timeout: &str| root.run(&["wait", name, "--for", "prompt", "--timeout", timeout]);
+    for shell in ["bash", "zsh", "fish", "dash"] {
+        root.start(shell, &[shell]);
+        wait(shell, "20s").ok();
+        wait(shell, "20s").ok();
+        for n in 0..3 {
+            // the prompt of before is not the one that is waited for
+            root.run(&["send", shell, "--enter", &format!("sleep 0.3; echo do'n'e-{n}")]).ok();
+            wait(shell, "20s").ok();
+            assert!(root.screen(shell).contains(&format!("done-{n}")), "{shell}: {}", root.screen(shell));
+        }
+        // a line that is not entered, an empty one, one that is never over
+        root.run(&["send", shell, "true"]).ok();
+        wait(shell, "20s").ok();
+        root.run(&["send", shell, "--enter", ""]).ok();
+        wait(shell, "20s").ok();
+        root.run(&["send", shell, "--enter", "cat"]).ok();
+        wait(shell, "700ms").refused(1);
+    }
+    // another daemon knows from the recording
+    root.run(&["send", "bash", "--key", "ctrl-d"]).ok();
+    wait("bash", "20s").ok();
+    root.kill_daemon();
+    wait("bash", "20s").ok();
+    wait("zsh", "300ms").refused(1);
+    // a waiter that is there when it happens, and one when it ends
+    root.run(&["send", "bash", "--enter", "exit 3"]).ok();
+    root.wait_status("bash", "failed");
+    assert!(wait("bash", "20s").refused(4).contains("no shell of it"), "it has ended");
+    root.record("plan", &[]);
+    wait("plan", "20s").refused(4);
+    root.start_script("brief", "read line");
+    std::thread::scope(|scope| {
+        let waiter = scope.spawn(|| wait("brief", "20s"));
+        root.run(&["send", "brief", "--enter", "x"]).ok();
+        waiter.join().expect("ends").refused(4);
+    });
+}
+
+#[test]
 fn send_screen_and_wait_do_what_scraping_did() {
     let root = Root::new();
     root.start("shell", BASH);

@@ -11,6 +11,7 @@ mod input;
 mod inside;
 mod line;
 mod listen;
+mod waiters;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -41,6 +42,7 @@ pub use freezing::Keep;
 pub use handle::{Facts, RuntimeHandle};
 use inside::Inside;
 use listen::Listening;
+use waiters::Waiters;
 
 /// What others may ask of a runtime.
 enum Ask {
@@ -78,6 +80,7 @@ enum Ask {
         pattern: regex::Regex,
         found: oneshot::Sender<()>,
     },
+    WaitPrompt(oneshot::Sender<()>),
     Terminate {
         grace_ms: u32,
         author: Author,
@@ -244,7 +247,7 @@ struct Runtime {
     input_bytes: usize,
     interpreter: Option<Interpreter>,
     freezing: Freezing,
-    text_waiters: Vec<(regex::Regex, oneshot::Sender<()>)>,
+    waiters: Waiters,
     terminating: Option<Author>,
     exit: Option<ExitStatus>,
     is_suspended: bool,
@@ -340,7 +343,7 @@ pub fn begin(context: Context, beginning: Beginning) -> RuntimeHandle {
         input_bytes: 0,
         interpreter: beginning.interpreter.map(Interpreter::new),
         freezing: Freezing::default(),
-        text_waiters: Vec::new(),
+        waiters: Waiters::default(),
         terminating: None,
         exit: greeting.exit,
         is_suspended: greeting.suspended.is_some(),

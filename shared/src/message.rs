@@ -476,6 +476,8 @@ pub struct Cleanup {
 #[serde(rename_all = "snake_case")]
 pub enum Condition {
     Exit,
+    /// A shell waits for a line: none has been entered since its prompt.
+    Prompt,
     /// No output for this long.
     Quiet {
         ms: u64,

@@ -137,12 +137,12 @@ pub enum Command {
     },
     /// Wait for something in a session
     #[command(
-        after_help = "Examples:\n  sessions-tui wait build --for exit --timeout 10m\n  sessions-tui wait api --for 'text=Listening on \\d+' --timeout 30s\n  sessions-tui wait api --for quiet=2s"
+        after_help = "Examples:\n  sessions-tui wait build --for exit --timeout 10m\n  sessions-tui send sh --enter make && sessions-tui wait sh --for prompt\n  sessions-tui wait api --for 'text=Listening on \\d+' --timeout 30s\n  sessions-tui wait api --for quiet=2s"
     )]
     Wait {
         /// The session: its name, its id, or the beginning of either
         name: String,
-        /// exit, quiet (no output for 1s, or quiet=DURATION), text=REGEX on the screen, status=STATUS, attention=STATE
+        /// exit, prompt (a shell waits for a line), quiet (no output for 1s, or quiet=DURATION), text=REGEX on the screen, status=STATUS, attention=STATE
         #[arg(long = "for", value_name = "WHAT", value_parser = parse::condition)]
         condition: Condition,
         /// Give up after this long (500ms, 30s, 10m, 1h)

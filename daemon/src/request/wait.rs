@@ -1,4 +1,4 @@
-//! Waiting for a session: for its exit, for silence, for text on its screen, for a status.
+//! Waiting for a session: for its exit, for a prompt, for silence, for text on its screen, for a status.
 
 use std::time::Duration;
 
@@ -33,7 +33,7 @@ pub async fn wait(context: &Context, name: String, condition: Condition, timeout
 async fn until(context: &Context, session: &Session, condition: Condition) -> Result<(), Failure> {
     let live = match condition {
         // what is on a screen, or is not, can only be known once there is one
-        Condition::Quiet { .. } | Condition::Text { .. } => until_started(context, session).await?,
+        Condition::Prompt | Condition::Quiet { .. } | Condition::Text { .. } => until_started(context, session).await?,
         Condition::Exit | Condition::Status { .. } | Condition::Attention { .. } => context.registry.of_session(session.id),
     };
     match condition {
@@ -43,6 +43,14 @@ async fn until(context: &Context, session: &Session, condition: Condition) -> Re
             }
             until_status(context, session, Status::has_ended).await.map(|_| ())
         }
+        Condition::Prompt => match live {
+            Some(handle) if handle.wait_prompt().await.is_ok() => Ok(()),
+            _ => {
+                let present = context.store.session(session.id).await?;
+                let why = if present.status.has_ended() { present.in_words() } else { "without a program".into() };
+                Err(Failure::new(Code::Status, format!("session {} is {why}: no shell of it will ask for a line", session.name)))
+            }
+        },
         Condition::Quiet { ms } => match live {
             Some(handle) => quiet(&handle, Duration::from_millis(ms)).await,
             None => Ok(()),

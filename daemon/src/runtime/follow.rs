@@ -177,6 +177,7 @@ impl Runtime {
             self.listening.settles_at,
             self.listening.doubts_at,
             self.inside.look_at,
+            self.waiters.look_at,
         ]
         .into_iter()
         .flatten()
@@ -199,13 +200,17 @@ impl Runtime {
         if self.inside.look_at.is_some_and(|at| now >= at) {
             self.read_screen().await;
         }
+        if self.waiters.look_at.is_some_and(|at| now >= at) {
+            self.waiters.look_at = None;
+            self.look_from_outside();
+        }
         if self.rest_at.is_some_and(|at| now >= at) {
             self.rest_at = None;
             self.note_activity();
             self.note_heard();
             self.look_from_outside();
             self.have_looked_after(GROWN / 8);
-            if self.clients.is_empty() && self.text_waiters.is_empty() && !self.is_suspended {
+            if self.clients.is_empty() && self.waiters.has_no_text() && !self.is_suspended {
                 self.picture.rest();
                 self.reader.rest();
             }
@@ -255,6 +260,7 @@ impl Runtime {
 
     pub(super) fn rest_soon(&mut self) {
         self.rest_at = Some(Instant::now() + REST_AFTER);
+        self.waiters.look_soon();
     }
 
     async fn hear(&mut self, news: News) {
@@ -370,7 +376,7 @@ impl Runtime {
             let at = self.consumed;
             self.picture.catch_up(at).await;
         }
-        self.check_waiters().await;
+        self.check_text().await;
         self.tell_sight();
         if self.is_flooding && Instant::now() >= self.eager_until {
             self.pause_until = Some(Instant::now() + FLOOD_PAUSE);
@@ -425,23 +431,6 @@ impl Runtime {
         }
         self.window_bytes += bytes;
         self.is_flooding |= self.window_bytes >= FLOOD_BYTES;
-    }
-
-    async fn check_waiters(&mut self) {
-        if self.text_waiters.is_empty() {
-            return;
-        }
-        let at = self.consumed;
-        let screen = self.picture.catch_up(at).await;
-        let text: Vec<String> = (0..screen.size().rows).map(|row| screen.row_text(row)).collect();
-        let text = text.join("\n");
-        for (pattern, found) in std::mem::take(&mut self.text_waiters) {
-            if pattern.is_match(&text) {
-                let _ = found.send(());
-            } else if !found.is_closed() {
-                self.text_waiters.push((pattern, found));
-            }
-        }
     }
 
     async fn recording_changed(&mut self, why: String) {
@@ -532,10 +521,8 @@ impl Runtime {
             }
             Ask::Seen => self.attention_may_have_changed(),
             Ask::Hooked(agent, hook) => self.hear_hook(agent, hook),
-            Ask::WaitText { pattern, found } => {
-                self.text_waiters.push((pattern, found));
-                self.check_waiters().await;
-            }
+            Ask::WaitText { pattern, found } => self.wait_for_text(pattern, found).await,
+            Ask::WaitPrompt(found) => self.wait_for_prompt(found),
             Ask::Terminate { grace_ms, author } => {
                 self.look_at_folder();
                 self.terminating = Some(author);
@@ -590,7 +577,7 @@ impl Runtime {
         self.note(noted).await;
         self.facts.happened_now();
         self.is_dirty = true;
-        self.check_waiters().await;
+        self.check_text().await;
         self.activity.send_modify(|count| *count += 1);
         self.rest_soon();
     }

@@ -423,6 +423,11 @@ impl RuntimeHandle {
         self.ask(|found| Ask::WaitText { pattern, found }).await
     }
 
+    /// Returns when a shell waits for a line.
+    pub async fn wait_prompt(&self) -> Result<(), Failure> {
+        self.ask(Ask::WaitPrompt).await
+    }
+
     /// Asks the program to end, and sees to it that it does; returns when it has.
     pub async fn terminate(&self, grace_ms: u32, author: Author) -> Ended {
         self.say(Ask::Terminate { grace_ms, author }).await;

@@ -258,7 +258,16 @@ impl Runtime {
             Some(Foreground::Program(shared::text::visible(&name)))
         });
         self.facts.set_agent(self.inside.agent.as_deref());
-        self.facts.evidence(|evidence| evidence.sampled(Sample { hides_line, foreground }, jiff::Timestamp::now()));
+        let is_in_front = foreground == Some(Foreground::Shell);
+        // one that runs has not come to its prompt yet
+        let is_awake = is_awake(self.facts.pid());
+        self.facts.evidence(|evidence| {
+            evidence.sampled(Sample { hides_line, foreground }, jiff::Timestamp::now());
+            evidence.looked_for_a_line(is_in_front && !is_awake);
+        });
+        if is_in_front && is_awake {
+            self.waiters.look_soon();
+        }
         self.attention_may_have_changed();
     }
 
@@ -290,6 +299,12 @@ impl Runtime {
             self.context.notify.tell(&self.context, notice);
         }
     }
+}
+
+/// Whether a process has something to do at this moment, or waits for a disk; not where nothing tells.
+fn is_awake(pid: u32) -> bool {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    stat.rsplit_once(") ").is_some_and(|(_, fields)| fields.starts_with(['R', 'D']))
 }
 
 /// What of an environment differs from the one of the first prompt. Values of secret-looking names stay out unless they may be kept.

@@ -106,7 +106,13 @@ impl Runtime {
         // what is sent is always meant; a client's terminal also speaks for itself
         if from == Typist::Api || attention::is_typed(bytes) {
             let had_hook = self.facts.evidence(|evidence| evidence.hook().is_some());
-            self.facts.evidence(|evidence| evidence.typed(jiff::Timestamp::now()));
+            let enters = bytes.iter().any(|byte| matches!(byte, b'\r' | b'\n'));
+            self.facts.evidence(|evidence| {
+                evidence.typed(jiff::Timestamp::now());
+                if enters {
+                    evidence.entered();
+                }
+            });
             self.attention_may_have_changed();
             self.forget_hook_if_over(had_hook);
         }
@@ -128,6 +134,7 @@ impl Runtime {
             // its calls are told one by one
             return;
         }
+        self.check_prompt();
         let needs = self.facts.needs();
         let state = needs.as_ref().map_or(Attention::Unknown, |needs| needs.state);
         // another question is news, also right after the last one

@@ -98,12 +98,15 @@ pub fn json(text: &str) -> Result<serde_json::Value, String> {
 pub fn condition(text: &str) -> Result<Condition, String> {
     match text.split_once('=') {
         None if text == "exit" => Ok(Condition::Exit),
+        None if text == "prompt" => Ok(Condition::Prompt),
         None if text == "quiet" => Ok(Condition::Quiet { ms: QUIET_MS }),
         Some(("quiet", duration)) => Ok(Condition::Quiet { ms: duration_ms(duration)? }),
         Some(("text", pattern)) => Ok(Condition::Text { pattern: pattern.to_owned() }),
         Some(("status", word)) => Ok(Condition::Status { status: status(word)? }),
         Some(("attention", word)) => Ok(Condition::Attention { state: attention(word)? }),
-        _ => Err(format!("cannot wait for {text:?}: write exit, quiet, quiet=DURATION, text=REGEX, status=STATUS or attention=STATE")),
+        _ => Err(format!(
+            "cannot wait for {text:?}: write exit, prompt, quiet, quiet=DURATION, text=REGEX, status=STATUS or attention=STATE"
+        )),
     }
 }
 
@@ -142,6 +145,7 @@ mod tests {
         for text in ["", "s", "5 s", "-1s", "1y", "1e9h", "99999d"] {
             assert!(duration_ms(text).is_err(), "{text}");
         }
+        assert_eq!(condition("prompt"), Ok(Condition::Prompt));
         assert_eq!(condition("quiet=2s"), Ok(Condition::Quiet { ms: 2000 }));
         assert_eq!(condition("text=a=b"), Ok(Condition::Text { pattern: "a=b".into() }));
         assert_eq!(condition("attention=idle"), Ok(Condition::Attention { state: Attention::Idle }));

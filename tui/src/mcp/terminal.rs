@@ -252,6 +252,7 @@ fn lines(shot: &ScreenShot) -> String {
 #[serde(rename_all = "snake_case")]
 enum Until {
     Exit,
+    Prompt,
     Quiet,
     Text,
     Status,
@@ -262,7 +263,7 @@ enum Until {
 struct WaitArguments {
     /// Id or name of the session.
     session: String,
-    /// What to wait for.
+    /// What to wait for; prompt: a shell asks for a line, and none has been entered since.
     until: Until,
     /// For text: a regular expression; ^ and $ are the ends of lines.
     pattern: Option<String>,
@@ -293,6 +294,7 @@ struct WaitOutcome {
 async fn wait(call: Call, given: WaitArguments) -> Result<WaitOutcome, Failure> {
     let (condition, meanwhile) = match given.until {
         Until::Exit => (Condition::Exit, "waiting for its program to end".to_owned()),
+        Until::Prompt => (Condition::Prompt, "waiting for a shell's prompt".to_owned()),
         Until::Quiet => {
             let ms = given.quiet_ms.unwrap_or(QUIET_MS).clamp(1, MAX_WAIT_MS);
             (Condition::Quiet { ms }, format!("waiting for {ms} ms without output"))
