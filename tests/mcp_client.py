@@ -71,8 +71,8 @@ async def terminals(client, mode: str) -> None:
     import anyio
 
     tools = (await client.list_tools()).tools
-    assert len(tools) == 15, [tool.name for tool in tools]
-    assert [tool.name for tool in tools if tool.annotations.read_only_hint] == ["search", "session_list", "terminal_screen", "terminal_wait"]
+    assert len(tools) == 16, [tool.name for tool in tools]
+    assert [tool.name for tool in tools if tool.annotations.read_only_hint] == ["search", "session_files", "session_list", "terminal_screen", "terminal_wait"]
 
     # a task, from its start to its end
     started = await call(client, "session_start", task="Try the client", name=f"task-{mode}", context={"step": 1})

@@ -30,6 +30,7 @@ use rules::Rules;
 use tree::{Limits, Tree};
 
 pub use inbox::in_words;
+pub use tree::tick;
 
 /// After any of these other sessions are active than before.
 const MOVING: &[&str] = &["start", "resume", "restored", "pause", "hibernate", "complete", "error", "timeout", "lost", "exit", "watch"];
@@ -297,7 +298,7 @@ async fn newcomer(context: &Context, watched: &Watched, begun_at: Option<Timesta
         now.checked_sub(jiff::SignedDuration::from_micros(ago.max(0))).unwrap_or(now)
     });
     let from = watched.until.map_or(active, |until| until.max(active));
-    let from = from.checked_sub(tree::TICK).unwrap_or(from);
+    let from = from.checked_sub(tick()).unwrap_or(from);
     let known = match watched.until {
         Some(_) => context.store.known_changes(watched.session, from).await.unwrap_or_default(),
         None => Vec::new(),

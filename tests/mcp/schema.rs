@@ -5,13 +5,14 @@ use serde_json::{Value, json};
 use super::client::{Era, MODERN, Mcp};
 use crate::support::Root;
 
-const TOOLS: [&str; 15] = [
+const TOOLS: [&str; 16] = [
     "runtime",
     "search",
     "session_complete",
     "session_context",
     "session_event",
     "session_fail",
+    "session_files",
     "session_iterate",
     "session_list",
     "session_pause",
@@ -81,7 +82,7 @@ fn schemas_are_ones_that_every_client_takes() {
         let expected = match name.as_str() {
             "runtime" | "terminal_send" => [false, true, false, true],
             "terminal_start" => [false, false, false, true],
-            "search" | "session_list" | "terminal_screen" | "terminal_wait" => [true, false, true, false],
+            "search" | "session_files" | "session_list" | "terminal_screen" | "terminal_wait" => [true, false, true, false],
             "session_context" => [false, false, true, false],
             _ => [false, false, false, false],
         };

@@ -137,6 +137,32 @@ fn a_task_is_kept_from_its_start_to_its_end() {
 }
 
 #[test]
+fn changed_files_are_listed_and_a_prompt_is_waited_for() {
+    let root = Root::new();
+    let mut mcp = Mcp::start(&root, Era::Discover);
+    mcp.call("terminal_start", json!({"name": "sh", "argv": ["bash"]}));
+    let waited = mcp.call("terminal_wait", json!({"session": "sh", "until": "prompt", "timeout_ms": 20000}));
+    assert_eq!(waited["met"], true);
+    for line in ["echo 1 > first; sleep 0.1", "echo 2 > second"] {
+        mcp.call("terminal_send", json!({"session": "sh", "text": line, "submit": true}));
+        mcp.call("terminal_wait", json!({"session": "sh", "until": "prompt", "timeout_ms": 20000}));
+    }
+    let found = mcp.call("session_files", json!({"session": "sh"}));
+    let mut paths: Vec<&str> = found["files"].as_array().expect("files").iter().filter_map(|file| file["path"].as_str()).collect();
+    paths.sort_unstable();
+    assert_eq!((paths, found["files"][0]["change"].as_str()), (vec!["first", "second"], Some("created")), "{found}");
+    assert!(found["watch"].as_str().is_some_and(|words| words.contains("1 folder watched")), "{found}");
+    let found = mcp.call("session_files", json!({"session": "sh", "since_command": true}));
+    assert_eq!((found["files"].as_array().map(Vec::len), found["files"][0]["path"].as_str()), (Some(1), Some("second")), "{found}");
+    assert_eq!(found["command"], "echo 2 > second");
+    let found = mcp.call("session_files", json!({"session": "sh", "limit": 1}));
+    assert_eq!((found["files"].as_array().map(Vec::len), found["more"].as_u64()), (Some(1), Some(1)));
+    mcp.refused("session_files", json!({"session": "sh", "since": "soon"}), "usage");
+    mcp.refused("session_files", json!({"session": "sh", "since": "2026-11-16T09:30:00Z", "since_command": true}), "usage");
+    mcp.refused("session_files", json!({"session": "nobody"}), "not_found");
+}
+
+#[test]
 fn the_session_it_runs_in_is_meant_when_none_is_named() {
     let root = Root::new();
     let started = root.record("mine", &["--task", "Mine"]);

@@ -5,6 +5,7 @@ mod clip;
 mod daemon;
 mod described;
 mod exec;
+mod files;
 mod progress;
 mod row;
 mod runtime;
@@ -34,7 +35,7 @@ Agents start this themselves; tell them how:
 
 Tools: runtime (bash, python and node that remember), terminal_start, terminal_send, terminal_screen, terminal_wait, \
 search, session_list, session_start, session_iterate, session_event, session_pause, session_resume, session_complete, \
-session_fail, session_context.
+session_fail, session_context, session_files.
 
 Commands without a session run in the runtime of a folder: the one the call names, else the client's first root, else \
 CLAUDE_PROJECT_DIR, else the folder this was started in. SESSIONS_SESSION is the session that session_* mean when none \

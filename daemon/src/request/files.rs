@@ -18,15 +18,18 @@ pub async fn changed(context: &Context, name: String, since: Since, limit: Optio
         // also for a session that has just ended
         context.watch.settle().await;
     }
-    let (since, command) = match since {
-        Since::Start => (None, None),
-        Since::At(at) => (Some(at), None),
-        Since::Command => context.store.last_command(session.id).await?.map(|(text, began_at)| (began_at, text)).unzip(),
+    // `from` is what is looked for
+    let (from, since, command) = match since {
+        Since::Start => (None, session.created_at, None),
+        Since::At(at) => (Some(at), at, None),
+        Since::Command => match context.store.last_command(session.id).await? {
+            Some(last) => (Some(last.since), last.began_at, Some(last.text)),
+            None => (None, session.created_at, None),
+        },
     };
-    // of what is its own nothing is before its beginning, whatever the times of files say
-    let (files, all) =
-        context.store.changed_files(session.id, since.unwrap_or(Timestamp::UNIX_EPOCH), limit.unwrap_or(USUAL).clamp(1, MOST)).await?;
-    let since = since.unwrap_or(session.created_at);
+    // of what is its own nothing is before its beginning
+    let from = from.unwrap_or(Timestamp::UNIX_EPOCH);
+    let (files, all) = context.store.changed_files(session.id, from, limit.unwrap_or(USUAL).clamp(1, MOST)).await?;
     let more = all.saturating_sub(files.len() as u64);
     Ok(ChangedFiles { watch: watching(context, &session), workspace: session.workspace, since, command, files, more })
 }

@@ -38,6 +38,20 @@ const NAMED_IN_EVENT: usize = 20;
 /// Paths kept for one session: beyond, only those that are known already are kept up to date.
 const MOST_PATHS: i64 = 20_000;
 
+/// Shells tell by what they print that a command begins, which is read a little later.
+const READ_WITHIN: jiff::SignedDuration = jiff::SignedDuration::from_millis(250);
+
+/// At the very least, also if one follows on another.
+const READ_AT_BEST: jiff::SignedDuration = jiff::SignedDuration::from_millis(20);
+
+/// What ran last in a session.
+pub struct LastCommand {
+    pub text: String,
+    pub began_at: jiff::Timestamp,
+    /// What it has done is not older than this; what others did before it, as far as can be told, is. By the clock of file times.
+    pub since: jiff::Timestamp,
+}
+
 impl StoreHandle {
     /// Sessions that are active, and these in any case.
     pub async fn watched_sessions(&self, also: Vec<SessionId>) -> Result<Vec<Watched>> {
@@ -148,20 +162,34 @@ impl StoreHandle {
         .await
     }
 
-    /// The last command that was typed into a session, or the last call of it, whichever is later: its text and beginning.
-    pub async fn last_command(&self, session: SessionId) -> Result<Option<(String, jiff::Timestamp)>> {
+    /// The last command of a shell or call of a session.
+    pub async fn last_command(&self, session: SessionId) -> Result<Option<LastCommand>> {
         self.read(move |connection| {
-            Ok(connection
+            let id = session.to_string();
+            // each with when the one before it was over
+            let shell = connection
                 .prepare_cached(
-                    "SELECT text, started_at FROM (
-                        SELECT * FROM (SELECT text, started_at FROM commands WHERE session_id = ?1 ORDER BY started_at DESC LIMIT 1)
-                        UNION ALL
-                        SELECT * FROM (SELECT code, coalesce(started_at, asked_at) FROM execs WHERE session_id = ?1
-                            ORDER BY asked_at DESC LIMIT 1)
-                     ) ORDER BY started_at DESC LIMIT 1",
+                    "SELECT text, started_at, lead(started_at + coalesce(took, 0), 1, 0) OVER (ORDER BY started_at DESC)
+                     FROM (SELECT text, started_at, took FROM commands WHERE session_id = ?1 ORDER BY started_at DESC LIMIT 2) LIMIT 1",
                 )?
-                .query_row([session.to_string()], |row| Ok((row.get(0)?, timestamp(row.get(1)?))))
-                .optional()?)
+                .query_row([&id], |row| {
+                    let (began_at, before) = (timestamp(row.get(1)?), timestamp(row.get(2)?));
+                    let since = before.min(began_at - READ_AT_BEST).max(began_at - READ_WITHIN);
+                    Ok(LastCommand { text: row.get(0)?, began_at, since })
+                })
+                .optional()?;
+            let call = connection
+                .prepare_cached(
+                    "SELECT code, asked_at, coalesce(started_at, asked_at), lead(started_at + coalesce(took, 0), 1, 0) OVER (ORDER BY asked_at DESC)
+                     FROM (SELECT * FROM execs WHERE session_id = ?1 ORDER BY asked_at DESC LIMIT 2) LIMIT 1",
+                )?
+                .query_row([&id], |row| {
+                    let (asked_at, began_at) = (timestamp(row.get(1)?), timestamp(row.get(2)?));
+                    let before = row.get::<_, Option<i64>>(3)?.map_or(asked_at, timestamp);
+                    Ok(LastCommand { text: row.get(0)?, began_at, since: before.max(asked_at).min(began_at) - crate::watch::tick() })
+                })
+                .optional()?;
+            Ok(shell.into_iter().chain(call).max_by_key(|last| last.began_at))
         })
         .await
     }

@@ -15,7 +15,10 @@ use super::changes::Changes;
 use super::rules::{self, Rules};
 
 /// File times are those of the kernel's last tick: up to so much earlier than it was, unless the machine is late for its ticks.
-pub const TICK: jiff::SignedDuration = jiff::SignedDuration::from_millis(10);
+pub fn tick() -> jiff::SignedDuration {
+    let tick = rustix::time::clock_getres(FILE_CLOCK);
+    jiff::SignedDuration::new(tick.tv_sec, i32::try_from(tick.tv_nsec).unwrap_or_default())
+}
 
 /// Whatever is written from now on has a later time than this.
 pub fn file_time() -> Timestamp {
@@ -64,8 +67,8 @@ enum Seen {
     Again(Timestamp),
     /// As above, but of those that are known the system tells itself.
     ByNewRules(Timestamp),
-    /// Their folder is new, and so are they.
-    New,
+    /// Their folder is new since this, and so are they.
+    New(Timestamp),
 }
 
 pub struct Tree {
@@ -242,7 +245,8 @@ impl Tree {
                 return Ok(());
             }
             if self.is_of_interest(path, true) {
-                self.scan(path, Seen::New, watches)?;
+                let at = found.as_ref().map_or(now, |found| self.when(found, now));
+                self.scan(path, Seen::New(at), watches)?;
             }
             return Ok(());
         }
@@ -269,8 +273,15 @@ impl Tree {
             }
             FileChange::Changed => {}
         }
-        self.tell(path, change, now);
+        // of what is gone, its folder tells when
+        let told_by = found.or_else(|| folder.metadata().ok());
+        self.tell(path, change, told_by.map_or(now, |found| self.when(&found, now)));
         Ok(())
+    }
+
+    /// When something happened of which the system has told since the last look. On other machines' disks clocks may be wrong.
+    fn when(&self, found: &Metadata, now: Timestamp) -> Timestamp {
+        touched(found).map_or(now, |at| at.max(self.looked_at).min(now))
     }
 
     /// Whether its folder is watched and no rule is against it.
@@ -322,7 +333,7 @@ impl Tree {
                 }
                 let Ok(found) = entry.metadata() else { continue };
                 if let Some((change, at)) = what_happened(&found, known.contains(&name), seen) {
-                    self.tell(&path, change, at.unwrap_or(now));
+                    self.tell(&path, change, at);
                 }
                 there.insert(name);
             }
@@ -395,20 +406,27 @@ impl Tree {
 }
 
 /// What happened to a file that is there, and when, as far as its times tell.
-fn what_happened(found: &Metadata, is_known: bool, seen: Seen) -> Option<(FileChange, Option<Timestamp>)> {
+fn what_happened(found: &Metadata, is_known: bool, seen: Seen) -> Option<(FileChange, Timestamp)> {
     let since = match seen {
-        Seen::New => return Some((if is_known { FileChange::Changed } else { FileChange::Created }, None)),
+        Seen::New(at) => {
+            let at = touched(found).map_or(at, |touched| touched.max(at).min(Timestamp::now()));
+            return Some((if is_known { FileChange::Changed } else { FileChange::Created }, at));
+        }
         Seen::ByNewRules(_) if is_known => return None,
         Seen::First(since) | Seen::Again(since) | Seen::ByNewRules(since) => since,
     };
-    // also what was moved here or given another mode, not only what was written; as exact as the database keeps it
-    let touched = Timestamp::from_microsecond(found.ctime() * 1_000_000 + found.ctime_nsec() / 1000).ok()?;
+    let touched = touched(found)?;
     if touched <= since {
         return None;
     }
     let is_young = || found.created().ok().and_then(|at| Timestamp::try_from(at).ok()).is_some_and(|born| born > since);
     let is_new = !is_known && (!matches!(seen, Seen::First(_)) || is_young());
-    Some((if is_new { FileChange::Created } else { FileChange::Changed }, Some(touched)))
+    Some((if is_new { FileChange::Created } else { FileChange::Changed }, touched))
+}
+
+/// When it was written, moved here or given another mode; as exact as the database keeps it.
+fn touched(found: &Metadata) -> Option<Timestamp> {
+    Timestamp::from_microsecond(found.ctime() * 1_000_000 + found.ctime_nsec() / 1000).ok()
 }
 
 #[cfg(test)]

@@ -114,8 +114,8 @@ async fn search(call: Call, given: SearchArguments) -> Result<String, Failure> {
             ignore_case: given.ignore_case.unwrap_or_default(),
         },
         name: given.session,
-        after: moment("after", given.after)?,
-        before: moment("before", given.before)?,
+        after: tool::moment("search", "after", given.after)?,
+        before: tool::moment("search", "before", given.before)?,
         kinds: given.kinds.unwrap_or_default().into_iter().map(Kind::from).collect(),
         exit_code: given.exit_code,
         author: given.author.map(Author::from),
@@ -126,16 +126,6 @@ async fn search(call: Call, given: SearchArguments) -> Result<String, Failure> {
     query.pattern.check()?;
     let (hits, summary) = follow(&call, query).await?;
     Ok(words(&hits, &summary))
-}
-
-fn moment(argument: &str, given: Option<String>) -> Result<Option<jiff::Timestamp>, Failure> {
-    given
-        .map(|text| {
-            let wrong =
-                || Failure::usage(format!("search: argument `{argument}`: {text:?} is not a time: write it as 2026-11-16T09:30:00Z"));
-            text.parse().map_err(|_| wrong())
-        })
-        .transpose()
 }
 
 async fn follow(call: &Call, query: SearchQuery) -> Result<(Vec<Hit>, SearchSummary), Failure> {

@@ -16,7 +16,7 @@ use shared::paths::Paths;
 use super::progress::Progress;
 use super::stdio::Gone;
 use super::workspace::Roots;
-use super::{daemon, runtime, search, session, terminal};
+use super::{daemon, files, runtime, search, session, terminal};
 
 const INSTRUCTIONS: &str = "\
 Terminals, interpreters and records of tasks that outlive this conversation and this client.
@@ -46,7 +46,9 @@ struct Shared {
 impl Server {
     pub fn new(paths: Paths, gone: Gone) -> Self {
         let mut router = ToolRouter::new();
-        for route in runtime::tools().into_iter().chain(terminal::tools()).chain(session::tools()).chain(search::tools()) {
+        for route in
+            runtime::tools().into_iter().chain(terminal::tools()).chain(session::tools()).chain(search::tools()).chain(files::tools())
+        {
             router.add_route(route);
         }
         Self(Arc::new(Shared { paths, gone, roots: Roots::default(), router }))

@@ -138,6 +138,15 @@ fn read<A: DeserializeOwned>(tool: &str, arguments: &JsonObject) -> Result<A, Fa
     }))
 }
 
+/// A moment that was given as an argument of a tool.
+pub fn moment(tool: &str, argument: &str, given: Option<String>) -> Result<Option<jiff::Timestamp>, Failure> {
+    let read = |text: String| {
+        let wrong = || format!("{tool}: argument `{argument}`: {text:?} is not a time: write it as 2026-11-16T09:30:00Z");
+        text.parse().map_err(|_| Failure::usage(wrong()))
+    };
+    given.map(read).transpose()
+}
+
 #[cfg(test)]
 mod tests {
     use serde::Deserialize;

@@ -81,7 +81,7 @@ fn of(changes: &[(&str, FileChange)]) -> Vec<(String, FileChange)> {
 
 /// Until what was written is older than all that comes, by file times; and when that is.
 fn grow_old() -> Timestamp {
-    let old = file_time() + TICK * 5;
+    let old = file_time() + tick() * 5;
     while file_time() <= old {
         std::thread::yield_now();
     }
