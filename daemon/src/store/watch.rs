@@ -41,8 +41,10 @@ const MOST_PATHS: i64 = 20_000;
 /// Shells tell by what they print that a command begins, which is read a little later.
 const READ_WITHIN: jiff::SignedDuration = jiff::SignedDuration::from_millis(250);
 
-/// At the very least, also if one follows on another.
-const READ_AT_BEST: jiff::SignedDuration = jiff::SignedDuration::from_millis(20);
+/// The end of one and the beginning of the next may be read together, which takes no longer than this; then the next has already done
+/// something, perhaps for as long as the other.
+const READ_TOGETHER: jiff::SignedDuration = jiff::SignedDuration::from_millis(5);
+const AHEAD: jiff::SignedDuration = jiff::SignedDuration::from_millis(20);
 
 /// What ran last in a session.
 pub struct LastCommand {
@@ -174,7 +176,8 @@ impl StoreHandle {
                 )?
                 .query_row([&id], |row| {
                     let (began_at, before) = (timestamp(row.get(1)?), timestamp(row.get(2)?));
-                    let since = before.min(began_at - READ_AT_BEST).max(began_at - READ_WITHIN);
+                    let before = if before + READ_TOGETHER > began_at { began_at - AHEAD } else { before };
+                    let since = before.max(began_at - READ_WITHIN);
                     Ok(LastCommand { text: row.get(0)?, began_at, since })
                 })
                 .optional()?;
