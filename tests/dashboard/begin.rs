@@ -31,8 +31,10 @@ fn the_first_run_teaches_creates_attaches_and_gives_the_terminal_back() {
     wait_until("nobody", || root.session("api")["clients"] == 0);
     // and by the key that everybody knows
     wait_cursor(&term, "api");
-    term.send(b"\r");
-    wait_until("a client", || root.session("api")["clients"] == 1);
+    // what is typed right behind it is for the program
+    term.send(b"\recho behind-$((40+2))\r");
+    term.wait_for_text("behind-42");
+    assert_eq!(root.session("api")["clients"], 1);
     term.send(b"exit 3\r");
     term.wait_for_text("api ended: exit code 3");
     term.wait_for_text("1 ended");

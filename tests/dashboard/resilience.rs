@@ -226,3 +226,27 @@ fn an_open_dashboard_over_idle_sessions_costs_nothing() {
     assert!(cpu < 100, "{cpu} ticks of CPU for nothing");
     quit(&mut term);
 }
+
+#[test]
+fn a_key_that_comes_together_with_a_resize_is_heard() {
+    let root = Root::new();
+    root.record("one", &[]);
+    root.record("two", &[]);
+    let mut term = open(&root);
+    term.wait_for_text("2 active");
+    term.send(b"Sg");
+    let names = term.look(|screen| {
+        let row = super::cursor_row(screen).unwrap_or_default();
+        if row.contains("one") { ["two", "one"] } else { ["one", "two"] }
+    });
+    for round in 0..200 {
+        let width = 90 + u16::from(round % 2 == 0) * 10;
+        term.resize(width, 28);
+        // now before, now after the signal has been taken notice of
+        std::thread::sleep(Duration::from_micros(round % 20 * 100));
+        term.send(if round % 2 == 0 { b"G" } else { b"g" });
+        let name = names[usize::from(round % 2 == 1)];
+        wait_cursor(&term, name);
+    }
+    quit(&mut term);
+}

@@ -38,6 +38,8 @@ pub struct Wish {
     pub name: String,
     pub read_only: bool,
     pub prefix: Prefix,
+    /// Typed behind the key that asked for it.
+    pub typed: Vec<u8>,
 }
 
 /// Attaches until the user leaves, the program ends, or nothing can be reached any more.
@@ -56,7 +58,7 @@ pub async fn attach(paths: &Paths, mut client: Client, wish: &Wish) -> Result<Le
         name: wish.name.clone(),
         id: None,
         language: wish.language,
-        typed: Vec::new(),
+        typed: wish.typed.clone(),
         behind: Vec::new(),
         was_watching: false,
     };

@@ -27,10 +27,10 @@ use crate::attach::{self, Wish};
 use crate::client::{Acts, Client, Incoming};
 use crate::connect::{self, Crashes};
 use crate::event::{Asked, Effect, Event, PaneOrder, Then};
+use crate::replay::typed_behind;
 use crate::settings::{self, Look};
-use crate::{environment, tty, view};
-
 use crate::window::{self, Window};
+use crate::{environment, tty, view};
 
 /// Between two drawings.
 const FRAME: Duration = Duration::from_millis(16);
@@ -140,19 +140,21 @@ impl Dashboard {
             // the screen is taken for as long as the dashboard shows, and given back for an attachment
             let mut window = Window::open()?;
             let outcome = self.show(&mut window, &mut signals).await;
+            // what is typed right behind the key is for the session, not for the dashboard that comes back
+            let typed = if matches!(outcome, Ok(Leaves::Attaches { .. })) { typed_behind() } else { Vec::new() };
             drop(window);
             match outcome? {
                 Leaves::Quits => return Ok(()),
-                Leaves::Attaches { name, watches } => self.attach(name, watches).await?,
+                Leaves::Attaches { name, watches } => self.attach(name, watches, typed).await?,
             }
         }
     }
 
     /// The whole window is the session's until the user comes back. Nothing is heard meanwhile: on the way back everything
     /// is asked for anew, so that nothing piles up here or in the daemon.
-    async fn attach(&mut self, name: String, watches: bool) -> Result<(), Failure> {
+    async fn attach(&mut self, name: String, watches: bool, typed: Vec<u8>) -> Result<(), Failure> {
         self.drop_connection();
-        let wish = Wish { language: None, name, read_only: watches, prefix: self.app.prefix };
+        let wish = Wish { language: None, name, read_only: watches, prefix: self.app.prefix, typed };
         let attached = async {
             let client = connect::connect(&self.paths).await?;
             attach::attach(&self.paths, client, &wish).await
@@ -186,7 +188,6 @@ impl Dashboard {
 
     /// Runs until the user wants something else.
     async fn show(&mut self, window: &mut Window, signals: &mut Signals) -> Result<Leaves, Failure> {
-        window::take_wake_up();
         let mut keys = EventStream::new();
         let mut drawn: Option<Instant> = None;
         let mut is_dirty = true;
@@ -231,7 +232,7 @@ impl Dashboard {
                     Some(Ok(TerminalEvent::Key(key))) => self.events.push_back(Event::Key(key)),
                     Some(Ok(TerminalEvent::Mouse(mouse))) => self.events.push_back(Event::Mouse(mouse)),
                     Some(Ok(TerminalEvent::Paste(text))) => self.events.push_back(Event::Paste(text)),
-                    // sizes come by their signal: crossterm does not tell of one that comes together with a key
+                    // sizes come by their signal
                     Some(Ok(TerminalEvent::Resize(..) | TerminalEvent::FocusGained | TerminalEvent::FocusLost)) => {}
                     // the window was closed
                     Some(Err(_)) | None => return Ok(self.ended()),

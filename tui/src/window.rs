@@ -89,13 +89,6 @@ impl Drop for Window {
     }
 }
 
-/// Dropping a stream of keys leaves a wake-up behind in crossterm, which passes over a key that arrives together with it:
-/// the first key after an attachment would wait for the second. It is taken while nobody types.
-pub fn take_wake_up() {
-    // whether there is an event is for the stream to say
-    let _ = crossterm::event::poll(std::time::Duration::ZERO);
-}
-
 fn write(bytes: &[u8]) -> Result<(), Failure> {
     let mut out = std::io::stdout().lock();
     out.write_all(bytes).and_then(|()| out.flush()).map_err(broken)

@@ -69,7 +69,7 @@ pub async fn new(paths: &Paths, args: NewArgs) -> Result<(), Failure> {
     }
     let client = connect::connect(paths).await?;
     let prefix = environment::load_config(paths).0.keys.prefix;
-    let wish = Wish { language: None, name: session.id.to_string(), read_only: false, prefix };
+    let wish = Wish { language: None, name: session.id.to_string(), read_only: false, prefix, typed: Vec::new() };
     attach::attach(paths, client, &wish).await?.say()
 }
 

@@ -32,7 +32,7 @@ pub async fn attach(paths: &Paths, name: Option<String>, language: Option<Langua
         let prefix = String::from(config.keys.prefix);
         eprintln!("this is inside session {outer}: the outer one hears {prefix} first; {prefix} {prefix} d detaches the inner one");
     }
-    attach::attach(paths, client, &Wish { language, name, read_only, prefix: config.keys.prefix }).await?.say()
+    attach::attach(paths, client, &Wish { language, name, read_only, prefix: config.keys.prefix, typed: Vec::new() }).await?.say()
 }
 
 fn last_active(sessions: Vec<Session>) -> Result<String, Failure> {

@@ -178,7 +178,6 @@ async fn show(
             biased;
             _ = terminated.recv() => return Ok(Left::Gone),
             _ = hung_up.recv() => return Ok(Left::Gone),
-            // crossterm does not tell of one that comes together with a key
             _ = resized.recv() => {
                 let size = window.resized()?;
                 Some(Event::Resized(Rect::new(0, 0, size.width, size.height)))
@@ -222,7 +221,8 @@ async fn show(
 /// Keys that have been read with the last one, as a terminal sends them; those that have no such form are few, and lost.
 pub fn typed_behind() -> Vec<u8> {
     let mut typed = Vec::new();
-    while crossterm::event::poll(Duration::ZERO).unwrap_or(false) {
+    // without any time crossterm does not even look at what it has read
+    while crossterm::event::poll(Duration::from_millis(1)).unwrap_or(false) {
         let Ok(event) = crossterm::event::read() else { break };
         if let TerminalEvent::Key(key) = event {
             match key.code {
