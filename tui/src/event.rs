@@ -183,6 +183,7 @@ pub enum Effect {
         name: String,
         format: Format,
         file: PathBuf,
+        overwrites: bool,
     },
     /// Into the clipboard of the user's terminal.
     Copy(String),

@@ -390,7 +390,9 @@ impl Dashboard {
                 self.search = Some(search::begin(&self.paths, turn, query, self.said.clone()));
             }
             Effect::StopSearch => self.stop_search(),
-            Effect::Export { turn, name, format, file } => export::begin(&self.paths, turn, name, format, file, self.said.clone()),
+            Effect::Export { turn, name, format, file, overwrites } => {
+                export::begin(&self.paths, turn, export::What { name, format, file, overwrites }, self.said.clone());
+            }
             Effect::Copy(text) => {
                 // a terminal that takes no more is not worth an end
                 let _ = tty::copy(&text);

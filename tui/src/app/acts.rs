@@ -2,7 +2,7 @@
 
 use shared::id::SessionId;
 use shared::session::Session;
-use shared::text::visible;
+use shared::text::{count, visible};
 
 use super::{App, Asks, MOST_UNDO, Overlay, Prompt};
 use crate::event::{Asked, Effect};
@@ -17,9 +17,20 @@ impl App {
         }
     }
 
+    /// As above; if that is nothing, why is said.
+    fn meant_or_say(&mut self) -> Vec<Session> {
+        let meant = self.meant();
+        let hidden = self.list.selected.len();
+        if meant.is_empty() && hidden > 0 {
+            let back = self.keymap.hint(self.place(), crate::keymap::Action::Back);
+            self.say(format!("what is selected ({hidden}) does not fit the filter: {back} shows it again"));
+        }
+        meant
+    }
+
     /// Does it, after asking if it cannot be undone.
     pub(super) fn deed(&mut self, deed: Deed) -> Vec<Effect> {
-        let meant = self.meant();
+        let meant = self.meant_or_say();
         let (can, cannot): (Vec<&Session>, Vec<&Session>) = meant.iter().partition(|session| deed.check(session, &self.keymap).is_ok());
         if can.is_empty() {
             if let Some(why) = cannot.first().and_then(|session| deed.check(session, &self.keymap).err()) {
@@ -39,7 +50,7 @@ impl App {
 
     /// `p`: those that run are paused; if none does, those that are paused go on.
     pub(super) fn pause_or_resume(&mut self) -> Vec<Effect> {
-        let meant = self.meant();
+        let meant = self.meant_or_say();
         let deeds: Vec<(SessionId, Result<Deed, String>)> = meant.iter().map(|session| (session.id, pause_or_resume(session))).collect();
         for wanted in [Deed::Pause, Deed::Resume, Deed::Restore] {
             let ids: Vec<SessionId> = deeds.iter().filter(|(_, deed)| deed.as_ref() == Ok(&wanted)).map(|(id, _)| *id).collect();
@@ -55,9 +66,18 @@ impl App {
 
     /// Asks for a line first.
     pub(super) fn prompt(&mut self, asks: Asks) -> Vec<Effect> {
-        let meant = self.meant();
-        let Some(first) = meant.first() else { return Vec::new() };
         let only_one = matches!(asks, Asks::Rename | Asks::File);
+        let mut meant = self.meant_or_say();
+        if only_one && self.views.is_empty() {
+            // of several, the one that is looked at
+            let current = self.list.current().map(|session| session.id);
+            if let Some(at) = meant.iter().position(|session| Some(session.id) == current) {
+                meant.swap(0, at);
+            } else if let Some(current) = self.list.current().cloned() {
+                meant = vec![current];
+            }
+        }
+        let Some(first) = meant.first() else { return Vec::new() };
         let text = self.lines.refused(&asks, first.id).unwrap_or_else(|| match &asks {
             Asks::Rename => first.name.clone(),
             Asks::File => format!("{}.cast", visible(&first.name).replace('/', "-")),
@@ -78,7 +98,11 @@ impl App {
             }
             return Vec::new();
         }
-        self.overlay = Some(Overlay::Prompt(Prompt::new(asks, text, sessions)));
+        let whom = match sessions.as_slice() {
+            [one] => self.session(*one).map_or_else(String::new, |session| visible(&session.name)),
+            many => count(many.len(), "session"),
+        };
+        self.overlay = Some(Overlay::Prompt(Prompt::new(asks, text, sessions).about(whom)));
         Vec::new()
     }
 
@@ -163,15 +187,14 @@ impl App {
             self.say("there is nothing to undo");
             return Vec::new();
         };
-        let mut effects = Vec::new();
-        let many = back.len();
+        let mut deeds: Vec<(Deed, Vec<SessionId>)> = Vec::new();
         for (id, deed) in back {
-            // undoing is not undone: it would go back and forth
-            effects.extend(self.ask_deed(&deed, &[id]));
+            match deeds.iter_mut().find(|(same, _)| *same == deed) {
+                Some((_, ids)) => ids.push(id),
+                None => deeds.push((deed, vec![id])),
+            }
         }
-        if many > 1 {
-            self.say(format!("undone for {many} sessions"));
-        }
-        effects
+        // undoing is not undone: it would go back and forth
+        deeds.iter().flat_map(|(deed, ids)| self.ask_deed(deed, ids)).collect()
     }
 }

@@ -34,6 +34,10 @@ pub struct Prompt {
     pub asks: Asks,
     pub line: Line,
     pub sessions: Vec<SessionId>,
+    /// Those, in words.
+    pub whom: String,
+    /// It was entered and refused.
+    pub refused: Option<String>,
     /// Of code that was run before: which one is shown.
     past: Option<usize>,
     pub error: Option<String>,
@@ -52,15 +56,17 @@ pub enum Asks {
 }
 
 impl Asks {
-    pub fn label(&self) -> String {
+    /// What is asked, and about whom if that is said.
+    pub fn label(&self, whom: &str) -> String {
+        let about = |word: &str| if whom.is_empty() { String::new() } else { format!(" {word} {whom}") };
         match self {
             Self::Filter => "/".into(),
-            Self::Rename => "new name: ".into(),
-            Self::Send => "send: ".into(),
-            Self::Result => "result (may be empty): ".into(),
-            Self::Error => "what went wrong: ".into(),
-            Self::Code(language) => format!("{language}> "),
-            Self::File => "file (.cast, .html, .txt): ".into(),
+            Self::Rename => format!("new name{}: ", about("of")),
+            Self::Send => format!("send{}: ", about("to")),
+            Self::Result => format!("result{} (may be empty): ", about("of")),
+            Self::Error => format!("what went wrong{}: ", about("with")),
+            Self::Code(language) => format!("{language}{}> ", about("in")),
+            Self::File => format!("file{} (.cast, .html, .txt): ", about("for")),
         }
     }
 
@@ -76,7 +82,11 @@ impl Asks {
 
 impl Prompt {
     pub fn new(asks: Asks, text: impl Into<String>, sessions: Vec<SessionId>) -> Self {
-        Self { asks, line: Line::new(text), sessions, past: None, error: None }
+        Self { asks, line: Line::new(text), sessions, whom: String::new(), refused: None, past: None, error: None }
+    }
+
+    pub fn about(self, whom: String) -> Self {
+        Self { whom, ..self }
     }
 }
 
@@ -223,7 +233,7 @@ impl App {
             Asks::Code(_) if text.is_empty() => Err(missing("type some code")),
             Asks::Code(language) => return self.run_code(*language, &text, &prompt.sessions),
             Asks::File if text.is_empty() => Err(missing("type a file's name")),
-            Asks::File => return self.export(&text, &prompt.sessions),
+            Asks::File => return self.export(&text, prompt),
         };
         match deed {
             Ok(deed) => {
@@ -243,6 +253,7 @@ impl App {
 
     fn run_code(&mut self, language: Language, code: &str, sessions: &[SessionId]) -> Vec<Effect> {
         self.kept.note_code(code);
+        self.list.selected.clear();
         let mut effects = vec![Effect::Remember(Box::new(self.kept.clone()))];
         for session in sessions {
             let turn = self.next_turn();
@@ -253,16 +264,14 @@ impl App {
         effects
     }
 
-    fn export(&mut self, file: &str, sessions: &[SessionId]) -> Vec<Effect> {
-        let Some(session) = sessions.first().and_then(|id| self.list.get(*id)) else { return Vec::new() };
+    fn export(&mut self, file: &str, mut prompt: Prompt) -> Vec<Effect> {
+        let Some(session) = prompt.sessions.first().and_then(|id| self.list.get(*id)) else { return Vec::new() };
         let Some(format) = Format::of_file(file) else {
-            let mut prompt = Prompt::new(Asks::File, file, sessions.to_vec());
             prompt.error = Some("the name says the format: end it with .cast, .html or .txt".into());
             self.overlay = Some(Overlay::Prompt(prompt));
             return Vec::new();
         };
         if self.exporting.is_some() {
-            let mut prompt = Prompt::new(Asks::File, file, sessions.to_vec());
             prompt.error = Some("one file is being written already: wait for it".into());
             self.overlay = Some(Overlay::Prompt(prompt));
             return Vec::new();
@@ -274,8 +283,10 @@ impl App {
         };
         let turn = self.next_turn();
         self.exporting = Some((turn, file.to_owned(), 0));
-        self.line_sent(turn, Asks::File, file, sessions);
-        vec![Effect::Export { turn, name, format, file: path }]
+        self.line_sent(turn, Asks::File, file, &prompt.sessions);
+        // entered once more after it was said to be there
+        let overwrites = prompt.refused.as_deref() == Some(file);
+        vec![Effect::Export { turn, name, format, file: path, overwrites }]
     }
 
     pub(super) fn paste_into_overlay(&mut self, text: &str) -> Vec<Effect> {

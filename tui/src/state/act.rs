@@ -107,6 +107,10 @@ impl Deed {
                 "End {who}? {} will be hung up, and killed if need be.",
                 if sessions.len() == 1 { "Its program" } else { "Their programs" }
             ),
+            Self::Hibernate => format!(
+                "Hibernate {who}? {} ended, and started again in the same folder when resumed: what is only in memory is lost.",
+                if sessions.len() == 1 { "Its program is" } else { "Their programs are" }
+            ),
             Self::Remove => format!("Remove {who} for good, with everything recorded?"),
             Self::Reset if running > 0 => format!("Reset {who}? What runs is ended; folder and variables are forgotten."),
             Self::Reset => format!("Reset {who}? Folder and variables are forgotten."),
@@ -118,7 +122,7 @@ impl Deed {
     /// What takes it back.
     pub fn undo(&self, before: &Session) -> Option<Self> {
         match self {
-            Self::Pause | Self::Hibernate => Some(Self::Resume),
+            Self::Pause => Some(Self::Resume),
             Self::Resume if before.status == Status::Paused => Some(Self::Pause),
             Self::Rename(_) => Some(Self::Rename(before.name.clone())),
             _ => None,
@@ -215,6 +219,8 @@ mod tests {
     fn only_what_cannot_be_undone_is_asked_about() {
         let (a, b) = (session("a", Status::Active), session("b", Status::Active));
         assert!(Deed::Pause.question(&[&a]).is_none());
+        assert!(Deed::Hibernate.question(&[&a]).is_some_and(|text| text.contains("what is only in memory is lost")));
+        assert_eq!(Deed::Hibernate.undo(&a), None);
         assert!(Deed::Kill.question(&[&a, &b]).is_some_and(|text| text.contains("2 sessions")));
         assert_eq!(Deed::Pause.undo(&a), Some(Deed::Resume));
         assert_eq!(Deed::Rename("x".into()).undo(&a), Some(Deed::Rename("a".into())));

@@ -63,7 +63,10 @@ pub fn draw(app: &App, frame: &mut Frame<'_>, area: Rect) {
 /// leaves room to type.
 fn draw_prompt(app: &App, prompt: &Prompt, frame: &mut Frame<'_>, area: Rect) {
     let theme = &app.theme;
-    let label = format!(" {}", prompt.asks.label());
+    // whom it is about, if that leaves room for what is typed
+    let said = prompt.asks.label(&fit(&prompt.whom, 24));
+    let label = if columns(&said) * 2 > usize::from(area.width) { prompt.asks.label("") } else { said };
+    let label = format!(" {label}");
     let room = usize::from(area.width).saturating_sub(columns(&label) + 1);
     let (hint, style) = match &prompt.error {
         Some(why) => (visible(why), theme.bad),
