@@ -78,7 +78,10 @@ fn promise_13_bad_words_are_refused_and_change_nothing() {
 #[test]
 fn a_program_that_cannot_start_is_a_failed_session_that_says_why() {
     let root = Root::new();
-    assert!(root.run(&["new", "-d", "-n", "typo", "--", "no-such-program"]).refused(1).contains("no such program"));
+    // a slip of the fingers is none
+    assert!(root.run(&["new", "-d", "-n", "slip", "--", "no-such-program"]).refused(1).contains("no such program"));
+    root.run(&["show", "slip"]).refused(3);
+    assert!(root.run(&["new", "-d", "-n", "typo", "--", "./no-such-program"]).refused(1).contains("no such program"));
     assert_eq!(root.status("typo"), ("failed".into(), "not started".into()));
     std::fs::write(root.join("work/plain.txt"), "not a program").expect("writes");
     assert!(root.run(&["new", "-d", "-n", "denied", "--", "./plain.txt"]).refused(1).to_lowercase().contains("permission denied"));

@@ -306,7 +306,8 @@ fn the_dashboard_shows_files_as_they_change() {
 #[test]
 fn a_workspace_that_goes_away_is_said_and_nothing_else_breaks() {
     let root = Root::new();
-    let place = root.work().join("place");
+    let above = root.work().join("above");
+    let place = above.join("place");
     std::fs::create_dir_all(place.join("sub")).expect("folders");
     std::fs::write(place.join("sub/file"), "x").expect("a file");
     grow_old(&root);
@@ -315,6 +316,17 @@ fn a_workspace_that_goes_away_is_said_and_nothing_else_breaks() {
     std::fs::remove_dir_all(&place).expect("goes");
     assert_eq!(changed(&root, "gone", &[]), ["removed sub/file"]);
     assert!(state(&root, "gone")["why"].as_str().is_some_and(|why| why.contains("gone")), "{}", state(&root, "gone"));
+    // it comes back, also with the folder above it, and without being asked
+    std::fs::create_dir_all(place.join("sub")).expect("folders");
+    wait_until("it to be watched again", || state(&root, "gone")["state"] == "on");
+    std::fs::write(place.join("sub/again"), "x").expect("a file");
+    assert_eq!(changed(&root, "gone", &[]), ["created sub/again", "removed sub/file"]);
+    std::fs::rename(&above, root.join("elsewhere")).expect("moves");
+    wait_until("it to be gone", || !changed(&root, "gone", &[]).is_empty() && state(&root, "gone")["state"] == "off");
+    std::fs::rename(root.join("elsewhere"), &above).expect("moves back");
+    wait_until("it to be watched again", || state(&root, "gone")["state"] == "on");
+    std::fs::write(place.join("later"), "x").expect("a file");
+    assert!(changed(&root, "gone", &[]).contains(&"created later".to_owned()));
     // others are watched as ever
     root.start_script("here", "exec cat");
     write(&root, "file", "x");

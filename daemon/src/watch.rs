@@ -27,7 +27,7 @@ use crate::store::{self, Burst, Watched};
 use inbox::{Eye, Inbox};
 use pace::Pace;
 use rules::Rules;
-use tree::{Limits, Tree};
+use tree::{Limits, Tree, Unwatched, Watches};
 
 pub use inbox::in_words;
 pub use tree::tick;
@@ -98,6 +98,8 @@ struct Place {
     pace: Pace,
     members: Vec<Member>,
     missed: bool,
+    /// It is gone: the folder above it that is watched until it comes back.
+    waits_at: Option<PathBuf>,
 }
 
 struct Member {
@@ -215,10 +217,27 @@ pub async fn run(context: Context) {
                     places = at_work(&context, places, move |places| places.look(now, false)).await;
                 }
                 unsent.extend(places.tell(now, |pace| pace.due().is_some_and(|due| due <= now)));
+                // what was given up may have come back before that was told
+                if places.by_workspace.values().any(|place| place.waits_at.is_some() && place.tree.is_err()) {
+                    places = at_work(&context, places, Places::come_back).await;
+                }
                 publish(&context, &places);
             }
         }
     }
+}
+
+/// Watches the nearest folder above a workspace that is gone, instead of the one that was watched for that before.
+fn wait_above(workspace: &str, before: Option<PathBuf>, eye: &mut Eye) -> Option<PathBuf> {
+    let above = Path::new(workspace).ancestors().skip(1).find(|folder| folder.is_dir()).map(Path::to_owned);
+    if above == before {
+        return before;
+    }
+    if let Some(before) = before {
+        eye.remove(&before);
+    }
+    // elsewhere a watch is of everything below
+    above.filter(|above| cfg!(target_os = "linux") && eye.add(above).is_ok())
 }
 
 /// Sessions that have become active, and when, by a clock that file times are not behind by more than a tick.
@@ -368,6 +387,9 @@ impl Places {
         };
         for place in self.by_workspace.values_mut() {
             let Ok(tree) = &mut place.tree else { continue };
+            if tree.has_given_up() {
+                continue;
+            }
             let outcome = if everywhere {
                 place.missed = true;
                 tree.look_everywhere(eye)
@@ -376,6 +398,9 @@ impl Places {
             };
             if let Err(why) = outcome {
                 tree.close(eye);
+                if matches!(why, Unwatched::Gone(_)) {
+                    place.waits_at = wait_above(&place.workspace, None, eye);
+                }
                 // what is known is told before it is given up
                 if tree.changes.is_empty() {
                     place.tree = Err(Watching::off(why.why()));
@@ -385,11 +410,29 @@ impl Places {
             }
             place.note(now);
         }
+        self.come_back();
         let cost = now.elapsed();
         self.next_look = Instant::now() + cost * 4;
         if everywhere {
             self.missed = false;
             self.next_everywhere = Instant::now() + cost * EVERYWHERE_FACTOR;
+        }
+    }
+
+    /// Workspaces that were gone and are there again.
+    fn come_back(&mut self) {
+        let waiting = self.by_workspace.iter().filter(|(_, place)| place.waits_at.is_some() && place.tree.is_err());
+        let waiting: Vec<String> = waiting.map(|(workspace, _)| workspace.clone()).collect();
+        for workspace in waiting {
+            let (Some(mut place), Some(eye)) = (self.by_workspace.remove(&workspace), &mut self.eye) else { continue };
+            if Path::new(&workspace).is_dir() {
+                self.open_place(&mut place);
+                place.note(Instant::now());
+            } else {
+                // folders above it may have come back, or have gone too
+                place.waits_at = wait_above(&workspace, place.waits_at.take(), eye);
+            }
+            self.by_workspace.insert(workspace, place);
         }
     }
 
@@ -430,7 +473,7 @@ impl Places {
                     place.members.extend(members);
                     if !was_watched {
                         // what could not be watched may be by now
-                        place.tree = self.open(&workspace, &place.members);
+                        self.open_place(&mut place);
                     } else if place.tree.is_err() {
                         place.begin_anew();
                     }
@@ -438,8 +481,9 @@ impl Places {
                     self.by_workspace.insert(workspace, place);
                 }
                 None => {
-                    let tree = self.open(&workspace, &members);
-                    let mut place = Place { workspace: workspace.clone(), tree, pace: Pace::default(), members, missed: false };
+                    let (tree, pace) = (Err(Watching::off("it has only just begun")), Pace::default());
+                    let mut place = Place { workspace: workspace.clone(), tree, pace, members, missed: false, waits_at: None };
+                    self.open_place(&mut place);
                     place.note(now);
                     self.by_workspace.insert(workspace, place);
                 }
@@ -454,14 +498,17 @@ impl Places {
         let empty: Vec<String> =
             self.by_workspace.values().filter(|place| place.members.is_empty()).map(|place| place.workspace.clone()).collect();
         for workspace in empty {
-            if let Some(Place { tree: Ok(mut tree), .. }) = self.by_workspace.remove(&workspace)
-                && let Some(eye) = &mut self.eye
-            {
-                tree.close(eye);
+            if let (Some(place), Some(eye)) = (self.by_workspace.remove(&workspace), &mut self.eye) {
+                if let Some(above) = place.waits_at {
+                    eye.remove(&above);
+                }
+                if let Ok(mut tree) = place.tree {
+                    tree.close(eye);
+                }
             }
         }
         // the system's watcher costs a thread: not without a reason
-        if !self.by_workspace.values().any(|place| place.tree.is_ok()) {
+        if !self.by_workspace.values().any(|place| place.tree.is_ok() || place.waits_at.is_some()) {
             self.eye = None;
         }
         bursts
@@ -492,6 +539,16 @@ impl Places {
         }
         let advice = "; `new --watch on`, or [watch] in config.toml, has it watched all the same";
         Ok(Limits { folders: self.settings.max_folders as usize, files: self.settings.max_files as usize, advice })
+    }
+
+    fn open_place(&mut self, place: &mut Place) {
+        place.tree = self.open(&place.workspace, &place.members);
+        let Some(eye) = &mut self.eye else { return };
+        if place.tree.is_err() && !Path::new(&place.workspace).is_dir() {
+            place.waits_at = wait_above(&place.workspace, place.waits_at.take(), eye);
+        } else if let Some(above) = place.waits_at.take() {
+            eye.remove(&above);
+        }
     }
 
     fn open(&mut self, workspace: &str, members: &[Member]) -> Result<Tree, Watching> {

@@ -3,7 +3,7 @@
 use std::os::unix::fs::PermissionsExt;
 
 use super::{ESC, find, open, quit, remembered, wait_cursor};
-use crate::support::{BASH, Root, Term, wait_until};
+use crate::support::{BASH, Root, Term, process, wait_until};
 
 /// Puts the cursor on a session, by the keys that are always there.
 #[track_caller]
@@ -87,7 +87,7 @@ fn undoing_takes_back_one_change_after_the_other() {
     let root = Root::new();
     let mut term = sleepers(&root, &["api"]);
     term.send(b"R");
-    term.wait_for_text("new name: api");
+    term.wait_for_text("new name of api: api");
     term.send(b"\x15web\r");
     term.wait_for_text("api is web now");
     wait_cursor(&term, "web");
@@ -103,12 +103,12 @@ fn undoing_takes_back_one_change_after_the_other() {
     term.wait_for_text("2 active");
     go_to(&term, "api");
     term.send(b"R");
-    term.wait_for_text("new name: api");
+    term.wait_for_text("new name of api: api");
     term.send(b"\x15taken\r");
     // what was typed is there to be corrected, with the reason
     term.wait_for("the refusal beside it", |screen| {
         let last = screen.row_text(29);
-        last.contains("new name: taken") && last.contains("already")
+        last.contains("new name of api: taken") && last.contains("already")
     });
     term.send(ESC);
     term.wait_for("no prompt", |screen| find(screen, "new name").is_none());
@@ -135,13 +135,13 @@ fn a_task_is_completed_or_failed_with_words_and_a_line_is_sent() {
     term.wait_for_text("3 active");
     go_to(&term, "one");
     term.send(b"c");
-    term.wait_for_text("result (may be empty):");
+    term.wait_for_text("result of one (may be empty):");
     term.send(b"all done\r");
     term.wait_for_text("one completed");
     assert_eq!((root.status("one").0, root.session("one")["result"].clone()), ("completed".into(), "all done".into()));
     go_to(&term, "two");
     term.send(b"f");
-    term.wait_for_text("what went wrong:");
+    term.wait_for_text("what went wrong with two:");
     term.send(b"\r");
     term.wait_for_text("say what went wrong, or esc");
     term.send(b"no idea\r");
@@ -149,7 +149,7 @@ fn a_task_is_completed_or_failed_with_words_and_a_line_is_sent() {
     assert_eq!((root.status("two").0, root.session("two")["error"].clone()), ("failed".into(), "no idea".into()));
     go_to(&term, "shell");
     term.send(b"s");
-    term.wait_for_text("send:");
+    term.wait_for_text("send to shell:");
     term.send(b"echo sent-$((40+2))\r");
     term.wait_for_text("shell got the line");
     root.wait_screen("shell", "sent-42");
@@ -177,17 +177,17 @@ fn code_is_run_and_remembered_and_what_is_reset_starts_clean() {
     let mut term = open(&root);
     wait_cursor(&term, "api");
     term.send(b"!");
-    term.wait_for_text("bash>");
+    term.wait_for_text("bash in api>");
     term.send(b"echo first-$((40+2))\r");
     term.wait_for_text("first-42");
     term.send(b"!");
-    term.wait_for_text("bash>");
+    term.wait_for_text("bash in api>");
     term.send(b"\t");
-    term.wait_for_text("python>");
+    term.wait_for_text("python in api>");
     term.send(b"print(6 * 7)\r");
     term.wait_for_text("done: 42");
     term.send(b"!");
-    term.wait_for_text("bash>");
+    term.wait_for_text("bash in api>");
     term.send(b"exit_code() { return 3; }; exit_code\r");
     term.wait_for_text("exit code 3");
     quit(&mut term);
@@ -196,9 +196,9 @@ fn code_is_run_and_remembered_and_what_is_reset_starts_clean() {
     let mut term = open(&root);
     wait_cursor(&term, "api");
     term.send(b"!");
-    term.wait_for_text("bash>");
+    term.wait_for_text("bash in api>");
     term.send(b"\x1b[A\x1b[A\x1b[A");
-    term.wait_for_text("bash> echo first-$((40+2))");
+    term.wait_for_text("bash in api> echo first-$((40+2))");
     term.send(b"\r");
     term.wait_for_text("done: first-42");
     let calls = root.run(&["history", "-s", "api", "--json"]).ok();
@@ -240,6 +240,13 @@ fn a_recording_is_written_once_then_forgotten_then_removed() {
     term.send(b"\x7f\x7f\x7f\x7f2.txt\r");
     term.wait_for_text("written:");
     assert!(root.work().join("job2.txt").exists());
+    // and entered again it is meant
+    term.send(b"E");
+    term.wait_for_text("job.cast");
+    term.send(b"\x15job.txt\r");
+    term.wait_for_text("enter writes over it");
+    term.send(b"\r");
+    wait_until("the file to be written over", || std::fs::read_to_string(&file).is_ok_and(|text| text.contains("printed-42")));
 
     term.send(b"F");
     term.wait_for_text("Forget everything job printed?");
@@ -259,6 +266,66 @@ fn a_recording_is_written_once_then_forgotten_then_removed() {
 }
 
 #[test]
+fn what_a_person_ends_or_has_looked_at_is_no_news() {
+    let root = Root::new();
+    root.record("told", &[]);
+    root.start_script("ended", "exit 3");
+    root.wait_status("ended", "failed");
+    let mut term = open(&root);
+    let other = open(&root);
+    for window in [&term, &other] {
+        window.wait_for_text("1 needs you");
+    }
+    go_to(&term, "told");
+    term.send(b"c\r");
+    term.wait_for_text("told completed");
+    term.wait_for_text("2 ended");
+    assert!(term.text().contains("1 needs you"), "whoever does it knows of it:\n{}", term.text());
+    go_to(&term, "ended");
+    term.send(b"i");
+    term.wait_for_text("session · ended");
+    // this window and every other one know at once
+    term.send(b"q");
+    for window in [&term, &other] {
+        window.wait_for("nobody to need somebody", |screen| {
+            find(screen, "needs you").is_none() || find(screen, "by who needs you").is_some()
+        });
+        window.wait_for("no mark", |screen| find(screen, "*✗").is_none() && find(screen, "1 needs you").is_none());
+    }
+    quit(&mut term);
+}
+
+#[test]
+fn what_is_lost_is_asked_about_and_what_is_hidden_is_said() {
+    let root = Root::new();
+    root.start("api", BASH);
+    root.record("web", &[]);
+    let mut term = open(&root);
+    term.wait_for_text("2 active");
+    go_to(&term, "api");
+    let program = root.program("api");
+    term.send(b"H");
+    term.wait_for_text("Hibernate api?");
+    term.wait_for_text("Its program is ended");
+    term.send(ESC);
+    term.wait_for_text("nothing was done");
+    assert!(process::is_alive(program));
+    term.send(b"Hy");
+    term.wait_for_text("api hibernated");
+    term.send(b"u");
+    term.wait_for_text("there is nothing to undo");
+    // what is selected and does not fit the filter
+    go_to(&term, "web");
+    term.send(b" ");
+    term.wait_for_text("1 selected");
+    term.send(b"/api\r");
+    term.send(b"p");
+    term.wait_for_text("what is selected (1) does not fit the filter");
+    assert_eq!(root.status("web").0, "active");
+    quit(&mut term);
+}
+
+#[test]
 fn every_action_has_a_name_and_esc_backs_out_of_everything() {
     let root = Root::new();
     let mut term = sleepers(&root, &["api"]);
@@ -267,7 +334,7 @@ fn every_action_has_a_name_and_esc_backs_out_of_everything() {
     term.send(b"renam");
     term.wait_for("one action", |screen| find(screen, "another name").is_some() && find(screen, "statistics").is_none());
     term.send(b"\r");
-    term.wait_for_text("new name: api");
+    term.wait_for_text("new name of api: api");
     term.send(ESC);
     term.wait_for("no prompt", |screen| find(screen, "new name").is_none());
     for (keys, shows) in [
@@ -321,7 +388,7 @@ fn what_a_person_does_here_is_told_as_a_persons() {
     term.wait_for_text("made is running");
     go_to(&term, "b2");
     term.send(b"!");
-    term.wait_for_text("bash>");
+    term.wait_for_text("bash in b2>");
     term.send(b"true\r");
     term.wait_for_text("bash in b2 done");
     // another daemon is told the same

@@ -74,6 +74,9 @@ fn a_session_is_created_behind_the_dashboard_and_a_refusal_is_said_where_it_was_
         (0..30).any(|row| screen.row_text(row).contains("there/is/none") && screen.row_text(row).contains("folder"))
     });
     assert!(term.text().contains("new session"), "it can be mended:\n{}", term.text());
+    // nor does a slip of the fingers leave anything behind
+    term.send(b"\x15\x1b[Z\x1b[Z\x15sloop 1000\r");
+    term.wait_for_text("no such program");
     assert_eq!(root.json(&["ls", "--json"]).as_array().map(Vec::len), Some(1));
     term.send(ESC);
     term.wait_for("the form gone", |screen| !(0..30).any(|row| screen.row_text(row).contains("new session")));

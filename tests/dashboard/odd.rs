@@ -81,15 +81,15 @@ fn promise_12_nothing_named_or_told_or_printed_acts_on_the_terminal() {
     wait_cursor(&term, "named");
     // said in the last line, and in the log
     term.send(b"f");
-    term.wait_for_text("what went wrong:");
+    term.wait_for_text("what went wrong with");
     term.send(format!("\x1b[200~{short}\x1b[201~\r").as_bytes());
     term.wait_for_text("1 ended");
     term.send(b"gR");
-    term.wait_for_text("new name:");
+    term.wait_for_text("new name");
     term.send("\x1b[200~\x1b]0;x\x07\u{202e}\u{9b}5n\x1b[201~\r".as_bytes());
     term.wait_for_text("invisible characters");
     term.send(ESC);
-    term.wait_for("no prompt", |screen| find(screen, "new name:").is_none());
+    term.wait_for("no prompt", |screen| find(screen, "new name").is_none());
     term.send(b"m");
     term.wait_for_text("messages");
     term.send(b"q");

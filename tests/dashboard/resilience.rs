@@ -156,6 +156,12 @@ fn a_daemon_that_is_stopped_stays_so_until_it_is_asked_for() {
     term.wait_for_text("beside-42");
     term.send(b"\x02x");
     wait_cursor(&term, "api");
+    // somebody else starts one
+    root.run(&["daemon", "stop"]).ok();
+    term.wait_for_text("the daemon was stopped");
+    root.run(&["daemon", "start"]).ok();
+    term.wait_for("it to be noticed", |screen| find(screen, "the daemon was stopped").is_none());
+    assert_live(&root, &term, "api", "noticed");
     // what cannot be done without one says so
     root.run(&["daemon", "stop"]).ok();
     term.wait_for_text("the daemon was stopped");

@@ -103,6 +103,8 @@ pub struct App {
     pub pane: Option<Pane>,
     pub focus: Focus,
     pub link: Link,
+    /// When to look whether somebody else has started a daemon.
+    peek_at: Option<Duration>,
     pub keymap: Keymap,
     pub theme: Theme,
     pub prefix: Prefix,
@@ -138,6 +140,9 @@ pub struct App {
     is_dirty: bool,
 }
 
+/// A dashboard without a daemon looks this often whether somebody has started one.
+const PEEK: Duration = Duration::from_secs(2);
+
 /// Changes that can be taken back.
 const MOST_UNDO: usize = 50;
 
@@ -163,6 +168,7 @@ impl App {
             pane: None,
             focus: Focus::List,
             link: Link::Up,
+            peek_at: None,
             keymap: setting.look.keymap,
             theme: setting.look.theme,
             prefix: setting.look.prefix,
@@ -226,6 +232,8 @@ impl App {
             Event::Lost => self.lost(Link::Lost),
             Event::Stopped => self.lost(Link::Stopped),
             Event::NoDaemon(why) => self.lost(Link::Failed(why)),
+            Event::Daemon if self.has_given_up() => self.refresh(),
+            Event::Daemon => Vec::new(),
             Event::Back => self.back(),
             Event::Pane(turn, news) => self.pane_news(turn, news),
             Event::Hit(turn, hit) => {
@@ -314,7 +322,8 @@ impl App {
         let list = if self.shows_sessions() { self.next_tick() } else { None };
         let stale = self.stale_due.filter(|_| !self.is_asking_rows && self.link == Link::Up);
         let watching = if self.link == Link::Up { self.next_watch() } else { None };
-        [self.log.next_deadline(), hits, time, list, stale, watching].into_iter().flatten().min()
+        let peek = self.peek_at.filter(|_| self.has_given_up());
+        [self.log.next_deadline(), hits, time, list, stale, watching, peek].into_iter().flatten().min()
     }
 
     /// Time has passed.
@@ -336,9 +345,18 @@ impl App {
         if self.shows_sessions() && self.tick_is_due() {
             self.is_dirty = true;
         }
+        if self.has_given_up() && self.peek_at.is_some_and(|at| now >= at) {
+            self.peek_at = Some(now + PEEK);
+            effects.push(Effect::Peek);
+        }
         effects.extend(self.ask_stale());
         effects.extend(self.look_after());
         effects
+    }
+
+    /// Whether there is no daemon, and nobody here starts one unasked.
+    fn has_given_up(&self) -> bool {
+        matches!(self.link, Link::Stopped | Link::Failed(_))
     }
 
     pub fn shows_sessions(&self) -> bool {

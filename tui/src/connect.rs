@@ -179,6 +179,8 @@ fn launch(paths: &Paths) -> Result<String, Failure> {
         // it says one line when clients can connect, or why it cannot run
         let _ = BufReader::new(output).read_line(&mut word);
     }
+    // a window that stays open for days outlives it, and is the one who has to collect it
+    std::thread::spawn(move || child.wait());
     Ok(word)
 }
 

@@ -48,6 +48,8 @@ pub enum Event {
     Stopped,
     /// There is none, and none can be started.
     NoDaemon(String),
+    /// Somebody else has started one.
+    Daemon,
     Pane(Turn, PaneNews),
     Hit(Turn, Box<Hit>),
     Searched {
@@ -192,6 +194,8 @@ pub enum Effect {
     Remember(Box<Remembered>),
     /// Reach a daemon again, starting one.
     Connect,
+    /// Whether somebody has started a daemon.
+    Peek,
     Quit,
 }
 

@@ -160,7 +160,11 @@ impl Dashboard {
             attach::attach(&self.paths, client, &wish).await
         };
         let outcome = match attached.await {
-            Ok(attach::Left::Detached(sentence) | attach::Left::HadEnded(sentence)) => Ok(sentence),
+            Ok(attach::Left::Detached(sentence) | attach::Left::HadEnded(sentence)) => {
+                // what is left of it on the user's screen ends there, as after `attach`
+                println!("\r\n[{}]", shared::text::visible(&sentence));
+                Ok(sentence)
+            }
             Err(failure) => Err(failure.message),
         };
         match watching(&self.paths).await {
@@ -406,6 +410,14 @@ impl Dashboard {
                 }
             }
             Effect::Connect => self.connect(),
+            Effect::Peek => {
+                let (paths, said) = (self.paths.clone(), self.said.clone());
+                tokio::spawn(async move {
+                    if let Ok(Some(_)) = connect::running(&paths).await {
+                        let _ = said.send(Event::Daemon).await;
+                    }
+                });
+            }
             Effect::Quit => return Some(Leaves::Quits),
         }
         None

@@ -175,7 +175,7 @@ async fn end(context: &Context, mut importing: Importing, exit_code: i32, author
     let _ = std::fs::remove_file(unfinished(&importing.dir));
     context.upkeep.look_at(importing.runtime);
     // it is not news to whoever brings it
-    context.store.seen(opened.session.id).await?;
+    context.store.known(opened.session.id).await?;
     let session = context.store.session(opened.session.id).await?;
     Ok(Changed { session, note: None, previous: None })
 }

@@ -32,6 +32,7 @@ const MAX_TEXT: usize = 16 << 10;
 
 pub async fn new(context: &Context, new: NewSession, author: Author) -> Result<Changed, Failure> {
     check(&new)?;
+    check_program(context, &new).await?;
     let runtime = RuntimeId::new();
     let program = (!new.no_run).then(|| Program {
         is_named: !new.argv.is_empty(),
@@ -170,6 +171,22 @@ fn check(new: &NewSession) -> Result<(), Failure> {
     Ok(())
 }
 
+/// A slip of the fingers is no session. Under a name that was used before, the folder and variables of then count, and whether it can be
+/// started shows when it is.
+async fn check_program(context: &Context, new: &NewSession) -> Result<(), Failure> {
+    let Some(program) = new.argv.first().filter(|program| !program.contains('/')) else { return Ok(()) };
+    let path = new.env_delta.iter().rev().chain(&new.environment).find(|(key, _)| key == "PATH").map(|(_, value)| value);
+    let Some(path) = path.filter(|path| path.split(':').all(|folder| folder.starts_with('/'))) else { return Ok(()) };
+    if path.split(':').any(|folder| Path::new(folder).join(program).is_file()) {
+        return Ok(());
+    }
+    let is_known = match &new.name {
+        Some(name) => context.store.find(name.clone()).await.is_ok(),
+        None => false,
+    };
+    if is_known { Ok(()) } else { Err(Failure::failed(format!("cannot start {}: no such program", shared::text::visible(program)))) }
+}
+
 /// Far beyond any task, and far from what a number in a database can hold.
 const MAX_BUDGET: u64 = 1_000_000_000;
 
@@ -282,7 +299,7 @@ pub async fn kill(context: &Context, name: String, author: Author) -> Result<Cha
     }
     if author != Author::Agent {
         // whoever asks for an end knows of it
-        context.store.seen(session.id).await?;
+        context.store.known(session.id).await?;
     }
     let session = with_live(context, context.store.session(session.id).await?);
     let note = had_ended.then(|| format!("what was still running of {} has been ended", session.name));

@@ -89,12 +89,13 @@ impl Client {
     fn status(&self, name: &str, has_control: bool) -> Option<String> {
         let prefix = self.prefix.label();
         if self.shows_help {
-            let text = if has_control {
-                format!(" {name}   after {prefix}:  d detach   n/p other session   [ look back   {prefix} send it   ? hide this")
+            let again = format!("{prefix} send it");
+            let keys = if has_control {
+                ["d detach", "? hide this", "[ look back", "n/p other session", &again]
             } else {
-                format!(" {name}   after {prefix}:  d leave   n/p other session   [ look back   t take control   ? hide this")
+                ["d leave", "t take control", "? hide this", "[ look back", "n/p other session"]
             };
-            return Some(text);
+            return Some(keys_line(&format!(" {name}   after {prefix}:"), &keys, self.window.cols));
         }
         (!has_control).then(|| {
             if self.read_only {
@@ -104,6 +105,21 @@ impl Client {
             }
         })
     }
+}
+
+/// As many keys as there is room for, the most needed first; whose they are goes before they do.
+fn keys_line(whose: &str, keys: &[&str], cols: u16) -> String {
+    let room = usize::from(cols);
+    let needed = keys.iter().take(2).map(|key| shared::text::columns(key) + 3).sum::<usize>();
+    let mut line = shared::text::fit(whose, room.saturating_sub(needed).max(room / 4));
+    for key in keys {
+        if shared::text::columns(&line) + 3 + shared::text::columns(key) > room {
+            break;
+        }
+        line += "   ";
+        line += key;
+    }
+    line
 }
 
 /// The last row of a window is for the line to type in.

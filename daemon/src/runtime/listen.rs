@@ -125,7 +125,7 @@ impl Runtime {
         let (store, session) = (self.context.store.clone(), self.facts.session());
         tokio::spawn(async move {
             // a session removed meanwhile has nothing to be seen
-            let _ = store.seen(session).await;
+            let _ = store.known(session).await;
         });
     }
 

@@ -65,6 +65,8 @@ struct Words<'a> {
     reason: Option<&'a str>,
     result: Option<&'a str>,
     error: Option<&'a str>,
+    /// Whoever asks for an end knows of it.
+    is_known: bool,
 }
 
 /// A session's present standing.
@@ -315,12 +317,22 @@ impl Change<'_> {
                 self.tell(Fact::new(session, author, "resume", data))
             }
             Asked::Complete { result } => {
-                self.step(session, &standing, Step::Complete, &Words { result: result.as_deref(), ..Words::default() })?;
+                self.step(
+                    session,
+                    &standing,
+                    Step::Complete,
+                    &Words { result: result.as_deref(), is_known: author == Author::Human, ..Words::default() },
+                )?;
                 let data = result.as_ref().map_or_else(|| json!({}), |result| json!({"result": result}));
                 self.tell(Fact::new(session, author, "complete", data))
             }
             Asked::Fail { error } => {
-                self.step(session, &standing, Step::Fail, &Words { error: Some(error), ..Words::default() })?;
+                self.step(
+                    session,
+                    &standing,
+                    Step::Fail,
+                    &Words { error: Some(error), is_known: author == Author::Human, ..Words::default() },
+                )?;
                 self.tell(Fact::new(session, author, "error", json!({"error": error})))
             }
         }
@@ -351,7 +363,12 @@ impl Change<'_> {
     fn end(&mut self, session: SessionId, standing: Standing, reason: &'static str, author: Author) -> Result<()> {
         let (step, reason) = if standing.status == Status::Queued { (Step::Cancel, "cancelled") } else { (Step::Fail, reason) };
         let standing = self.out_of_pause(session, standing, reason, author)?;
-        self.step(session, &standing, step, &Words { reason: Some(reason), error: Some("ended on request"), ..Words::default() })?;
+        self.step(
+            session,
+            &standing,
+            step,
+            &Words { reason: Some(reason), error: Some("ended on request"), is_known: author != Author::Agent, ..Words::default() },
+        )?;
         self.tell(Fact::new(session, author, "error", json!({"reason": reason})))
     }
 
@@ -426,9 +443,19 @@ impl Change<'_> {
                 .prepare_cached(
                     "UPDATE sessions SET status = ?1, status_reason = ?2, updated_at = ?3, ended_at = ?4,
                     active_before = active_before + coalesce(?5 - active_since, 0), active_since = NULL,
-                    result = coalesce(?6, result), error = coalesce(?7, error) WHERE id = ?8",
+                    result = coalesce(?6, result), error = coalesce(?7, error), seen_at = coalesce(?8, seen_at) WHERE id = ?9",
                 )?
-                .execute(params![target.as_str(), words.reason, now, ended_at, steady, words.result, words.error, id])?;
+                .execute(params![
+                    target.as_str(),
+                    words.reason,
+                    now,
+                    ended_at,
+                    steady,
+                    words.result,
+                    words.error,
+                    ended_at.filter(|_| words.is_known),
+                    id
+                ])?;
         }
         Ok(())
     }

@@ -149,6 +149,10 @@ impl Tree {
         self.given_up = Some(why);
     }
 
+    pub fn has_given_up(&self) -> bool {
+        self.given_up.is_some()
+    }
+
     pub fn given_up(&mut self) -> Option<String> {
         self.given_up.take()
     }

@@ -98,12 +98,17 @@ impl App {
             }
             return Vec::new();
         }
-        let whom = match sessions.as_slice() {
-            [one] => self.session(*one).map_or_else(String::new, |session| visible(&session.name)),
-            many => count(many.len(), "session"),
-        };
+        let whom = self.whom(&sessions);
         self.overlay = Some(Overlay::Prompt(Prompt::new(asks, text, sessions).about(whom)));
         Vec::new()
+    }
+
+    /// Sessions in words.
+    pub(super) fn whom(&self, sessions: &[SessionId]) -> String {
+        match sessions {
+            [one] => self.session(*one).map_or_else(String::new, |session| visible(&session.name)),
+            many => count(many.len(), "session"),
+        }
     }
 
     pub(super) fn carry_out(&mut self, deed: &Deed, sessions: &[SessionId]) -> Vec<Effect> {

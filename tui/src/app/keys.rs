@@ -382,8 +382,8 @@ impl App {
         ]
     }
 
-    fn refresh(&mut self) -> Vec<Effect> {
-        if matches!(self.link, Link::Stopped | Link::Failed(_)) {
+    pub(super) fn refresh(&mut self) -> Vec<Effect> {
+        if self.has_given_up() {
             self.link = Link::Lost;
             return vec![Effect::Connect];
         }

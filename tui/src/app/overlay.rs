@@ -66,7 +66,7 @@ impl Asks {
             Self::Result => format!("result{} (may be empty): ", about("of")),
             Self::Error => format!("what went wrong{}: ", about("with")),
             Self::Code(language) => format!("{language}{}> ", about("in")),
-            Self::File => format!("file{} (.cast, .html, .txt): ", about("for")),
+            Self::File => format!("file{}: ", about("for")),
         }
     }
 
@@ -75,6 +75,7 @@ impl Asks {
         match self {
             Self::Filter => "enter keeps it · esc takes it away",
             Self::Code(_) => "enter runs · tab: language · ↑ before · esc",
+            Self::File => ".cast, .html or .txt · enter · esc",
             _ => "enter · esc",
         }
     }

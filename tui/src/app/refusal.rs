@@ -62,7 +62,8 @@ impl App {
     pub(super) fn line_refused(&mut self, turn: Turn, why: &str) {
         let Some((keys, sent)) = self.lines.take(turn) else { return };
         if self.overlay.is_none() && self.lines.keys == keys {
-            let mut prompt = Prompt::new(sent.asks, sent.text.clone(), sent.sessions);
+            let whom = self.whom(&sent.sessions);
+            let mut prompt = Prompt::new(sent.asks, sent.text.clone(), sent.sessions).about(whom);
             prompt.refused = Some(sent.text);
             prompt.error = Some(why.to_owned());
             self.overlay = Some(Overlay::Prompt(prompt));

@@ -258,6 +258,7 @@ impl App {
         self.is_dirty = true;
         let connects = link == Link::Lost;
         self.link = link;
+        self.peek_at = Some(self.now + super::PEEK);
         self.forget_asked();
         let now = self.now;
         for view in &mut self.views {

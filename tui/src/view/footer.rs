@@ -105,7 +105,8 @@ fn hints(app: &App, area: Rect) -> Vec<(String, &'static str, Option<Action>, u1
             wanted.push((Some(format!("{prefix} ?")), "keys", None));
         }
         None if app.pane.is_some() => {
-            wanted.push(key(Action::Open, "type"));
+            let has_ended = app.list.current().is_some_and(|session| session.status.has_ended());
+            wanted.push(key(Action::Open, if has_ended { "play" } else { "type" }));
             wanted.push(key(Action::Split, "close"));
             wanted.push(key(Action::Down, "next"));
             wanted.push(key(Action::Help, "keys"));

@@ -101,6 +101,6 @@ fn banner(app: &App) -> Option<String> {
         Link::Up => app.wrong.first().map(|sentence| visible(sentence)),
         Link::Lost => Some("the daemon is gone; it is being started again … sessions go on".into()),
         Link::Stopped => Some(format!("the daemon was stopped; sessions go on. {}", keys("starts it again"))),
-        Link::Failed(why) => Some(format!("{}; {}", visible(why), keys("tries again"))),
+        Link::Failed(why) => Some(format!("{}: {}", keys("tries again"), visible(why))),
     }
 }

@@ -30,7 +30,8 @@ pub fn draw(app: &App, pane: &Pane, frame: &mut Frame<'_>, area: Rect) {
         let right = if has_focus {
             format!("{} d list", app.prefix.label())
         } else {
-            format!("{} types here", app.keymap.hint(Place::Beside, Action::Open))
+            let does = if app.list.current().is_some_and(|session| session.status.has_ended()) { "plays it" } else { "types here" };
+            format!("{} {does}", app.keymap.hint(Place::Beside, Action::Open))
         };
         rule(&[(pane.name.clone(), if has_focus { theme.accent } else { theme.strong }), state], &right, border, title, frame);
         if title.x > 0 {
