@@ -130,6 +130,11 @@ impl App {
                 });
                 vec![self.ask_list()]
             }
+            // which of them is chosen could not be seen, and would be remembered
+            Action::Preview | Action::Grid if self.shows_nothing() => {
+                self.say(if self.list.filter.is_empty() { "there is nothing to show yet" } else { "nothing fits the filter" });
+                Vec::new()
+            }
             Action::Preview => {
                 self.hides_preview = !self.hides_preview;
                 Vec::new()
@@ -189,6 +194,11 @@ impl App {
             effects.extend(self.remember());
         }
         effects
+    }
+
+    /// Before the list has come nobody knows: a key that was quicker than it holds.
+    fn shows_nothing(&self) -> bool {
+        self.shows_sessions() && self.list.has_loaded && self.list.rows.is_empty() && self.pane.is_none()
     }
 
     fn quit(&mut self) -> Vec<Effect> {
