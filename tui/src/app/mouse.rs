@@ -297,7 +297,7 @@ impl App {
                 self.overlay = Some(Overlay::New(form));
             }
             // what is typed is not thrown away by a slip of the hand
-            Some(prompt @ Overlay::Prompt(_)) => self.overlay = Some(prompt),
+            Some(typed @ (Overlay::Prompt(_) | Overlay::New(_))) => self.overlay = Some(typed),
             Some(help @ Overlay::Help { .. }) if is_inside => self.overlay = Some(help),
             Some(Overlay::Confirm { .. }) => self.say("nothing was done"),
             // beside it means: not this

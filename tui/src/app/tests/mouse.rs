@@ -159,3 +159,13 @@ fn a_form_is_filled_and_sent_with_the_mouse() {
         assert!(matches!(&sent[..], [Effect::New(_, Then::Stay)]), "at {width}: {sent:?}");
     }
 }
+
+#[test]
+fn a_click_beside_a_form_throws_nothing_away() {
+    let (mut app, _, _) = two();
+    press(&mut app, "n");
+    typed(&mut app, "npm run dev");
+    app.update(down(0, 0));
+    assert!(matches!(app.overlay, Some(Overlay::New(_))));
+    assert!(crate::view::tests::find(&app, "npm run dev").is_some());
+}
