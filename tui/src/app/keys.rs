@@ -16,7 +16,7 @@ use crate::state::hits::{self, Hits};
 use crate::state::list::Scope;
 use crate::state::palette::Palette;
 use crate::state::remembered::Layout;
-use crate::view::areas;
+use crate::view::{areas, charts};
 
 /// Days of the charts.
 const DAYS: u32 = 28;
@@ -257,6 +257,10 @@ impl App {
 
     fn step(&mut self, by: isize) -> Vec<Effect> {
         let now = self.now;
+        let most = match self.views.last() {
+            Some(View::Stats(charts)) => charts::overflow(self, charts),
+            _ => 0,
+        };
         match self.views.last_mut() {
             None => {
                 let is_grid = self.layout == Layout::Grid && self.pane.is_none();
@@ -271,7 +275,8 @@ impl App {
                 Vec::new()
             }
             Some(View::Stats(charts)) => {
-                charts.top = charts.top.saturating_add_signed(by).min(100);
+                // the window may have grown since
+                charts.top = charts.top.min(most).saturating_add_signed(by).min(most);
                 Vec::new()
             }
             Some(View::Messages { cursor }) => {
