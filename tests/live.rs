@@ -58,7 +58,7 @@ fn a_pulse_tells_how_busy_a_session_is_and_what_it_runs() {
     // a control character in a command line is only seen
     root.start("odd", &["bash", "-c", "exec -a $'x\\e[31m\\ny' sleep 1000"]);
     let odd = id(&root.session("odd"));
-    wait_until("its own name", || call(&mut wire, 2, json!({"request": "pulse", "sessions": [odd]}))[0]["foreground"] == "x·[31m·y 1000");
+    wait_until("its own name", || call(&mut wire, 2, json!({"request": "pulse", "sessions": [odd]}))[0]["foreground"] == "'x·[31m·y' 1000");
 }
 
 #[test]

@@ -42,7 +42,7 @@ def sessions(run, home):
     run("new", "-d", "-n", "notes", "-w", f"{src}/docs", "--", "vi", "notes.md")
     run("new", "-n", "review", "-w", f"{src}/docs", "--task", "Review the release notes", "--mode", "review", "--no-run")
     run("pause", "review", "--reason", "waits for Ana")
-    run("new", "-d", "-n", "build", "-w", f"{src}/web", "--", "sh", "-c", "echo 'error[E0382]: borrow of moved value'; exit 101")
+    run("new", "-d", "-n", "build", "-w", f"{src}/web", "--", "sh", "-c", 'echo "error[E0382]: borrow of moved value"; exit 101')
 
 
 def main():

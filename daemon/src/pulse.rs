@@ -4,7 +4,7 @@
 use std::collections::{HashMap, HashSet};
 use std::io::Read;
 
-use shared::text::{fit, visible};
+use shared::text::{fit, shell_words, visible};
 
 use crate::holder::{has_role, pids};
 
@@ -130,12 +130,18 @@ fn foreground(program: u32, processes: &HashMap<u32, Process>) -> Option<u32> {
     processes.iter().filter(|(_, process)| process.group == group).map(|(pid, _)| *pid).min()
 }
 
-/// A command line on one line, safe to show; a process without one has only its name.
+/// A command line on one line as a person would type it, safe to show; a process without one has only its name.
 fn command_line(arguments: &[u8], name: &str) -> String {
     let text = String::from_utf8_lossy(arguments);
-    let text = text.trim_end_matches('\0').replace('\0', " ");
-    let text = if text.trim().is_empty() { name.to_owned() } else { text };
-    fit(&visible(&text), MAX_COMMAND)
+    let text = text.trim_end_matches('\0');
+    let words: Vec<String> = text.split('\0').map(str::to_owned).collect();
+    let line = match &words[..] {
+        _ if text.trim().is_empty() => visible(name),
+        // a program that has written its own title there, as servers do
+        [title] => visible(title),
+        words => shell_words(words),
+    };
+    fit(&line, MAX_COMMAND)
 }
 
 #[cfg(test)]
@@ -186,7 +192,9 @@ mod tests {
             (&b"npm\0run\0dev\0"[..], "npm run dev"),
             (b"", "kworker"),
             (b"\0\0", "kworker"),
-            (b"vi\0a\nb\x1b[31m\0", "vi a·b·[31m"),
+            (b"sh\0-c\0i=0; sleep 1\0", "sh -c 'i=0; sleep 1'"),
+            (b"server: worker of me\0\0\0\0", "server: worker of me"),
+            (b"vi\0a\nb\x1b[31m\0", "vi 'a·b·[31m'"),
             (b"\xff\xfe\0", "\u{fffd}\u{fffd}"),
         ] {
             assert_eq!(command_line(arguments, "kworker"), expected);

@@ -12,10 +12,12 @@ fn clicks_select_and_open_the_wheel_moves_and_keys_in_the_footer_are_pressed() {
     }
     let mut term = open(&root);
     term.wait_for_text("3 active");
-    // a click on the titles sorts
-    let titles = wait_place(&term, "status");
-    click(&term, titles);
-    term.wait_for_text("sorted by name");
+    // a click on a title sorts by its column
+    for (title, order) in [("idle", "last active"), ("status", "who needs you"), ("name", "name")] {
+        let title = wait_place(&term, title);
+        click(&term, title);
+        term.wait_for_text(&format!("sorted by {order}"));
+    }
     let third = wait_place(&term, " ccc");
     click(&term, third);
     wait_cursor(&term, "ccc");

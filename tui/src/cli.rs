@@ -43,7 +43,7 @@ pub use completions::{answer_shell, parse};
 pub(crate) use daemon::install;
 pub use daemon::{announce_ready, announce_refusal, announce_waiting};
 pub use doctor::doctor;
-pub use table::{ago, bytes, length, mark, short_path, status_words, what};
+pub use table::{ago, bytes, command_words, length, mark, short_path, status_words, what};
 
 const EXAMPLES: &str = "\
 Examples:

@@ -1,7 +1,7 @@
 //! Draws the dashboard from its state; changes nothing.
 
 pub mod areas;
-mod charts;
+pub mod charts;
 mod detail;
 pub mod footer;
 pub mod form;
@@ -12,6 +12,7 @@ mod hits;
 pub mod messages;
 pub mod overlay;
 mod pane;
+pub mod plan;
 mod preview;
 mod sessions;
 #[cfg(test)]

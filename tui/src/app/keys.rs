@@ -16,7 +16,7 @@ use crate::state::hits::{self, Hits};
 use crate::state::list::Scope;
 use crate::state::palette::Palette;
 use crate::state::remembered::Layout;
-use crate::view::areas;
+use crate::view::{areas, charts};
 
 /// Days of the charts.
 const DAYS: u32 = 28;
@@ -130,6 +130,11 @@ impl App {
                 });
                 vec![self.ask_list()]
             }
+            // which of them is chosen could not be seen, and would be remembered
+            Action::Preview | Action::Grid if self.shows_nothing() => {
+                self.say(if self.list.filter.is_empty() { "there is nothing to show yet" } else { "nothing fits the filter" });
+                Vec::new()
+            }
             Action::Preview => {
                 self.hides_preview = !self.hides_preview;
                 Vec::new()
@@ -191,6 +196,11 @@ impl App {
         effects
     }
 
+    /// Before the list has come nobody knows: a key that was quicker than it holds.
+    fn shows_nothing(&self) -> bool {
+        self.shows_sessions() && self.list.has_loaded && self.list.rows.is_empty() && self.pane.is_none()
+    }
+
     fn quit(&mut self) -> Vec<Effect> {
         let mut effects: Vec<Effect> = self.remember().into_iter().collect();
         effects.push(Effect::Quit);
@@ -247,6 +257,10 @@ impl App {
 
     fn step(&mut self, by: isize) -> Vec<Effect> {
         let now = self.now;
+        let most = match self.views.last() {
+            Some(View::Stats(charts)) => charts::overflow(self, charts),
+            _ => 0,
+        };
         match self.views.last_mut() {
             None => {
                 let is_grid = self.layout == Layout::Grid && self.pane.is_none();
@@ -261,7 +275,8 @@ impl App {
                 Vec::new()
             }
             Some(View::Stats(charts)) => {
-                charts.top = charts.top.saturating_add_signed(by).min(100);
+                // the window may have grown since
+                charts.top = charts.top.min(most).saturating_add_signed(by).min(most);
                 Vec::new()
             }
             Some(View::Messages { cursor }) => {

@@ -9,9 +9,10 @@ use super::{App, Asks, Focus, Overlay, View};
 use crate::event::{Effect, PaneOrder};
 use crate::keymap::Action;
 use crate::replay::{Point, Selection, Shape};
+use crate::state::order::Sort;
 use crate::state::pane::Pane;
 use crate::state::remembered::Layout;
-use crate::view::{areas, footer, form as form_view, messages, overlay};
+use crate::view::{areas, footer, form as form_view, messages, overlay, plan};
 use crate::{input, replay};
 
 /// Two clicks within this are one that means more.
@@ -101,9 +102,9 @@ impl App {
             return if is_twice { self.attach_current(false) } else { Vec::new() };
         }
         if let Some(area) = areas.list.filter(|area| area.contains(at)) {
-            // the first row has the titles: a click sorts
+            // the first row has the titles: a click sorts by that column
             if at.y == area.y {
-                return self.act(Action::Sort);
+                return plan::sort_at(self, area, at).map(|sort| self.sort_by(sort)).unwrap_or_default();
             }
             let row = self.list.top + usize::from(at.y - area.y - 1);
             if !self.list.go_to_row(row) {
@@ -118,6 +119,14 @@ impl App {
             return self.attach_current(false);
         }
         Vec::new()
+    }
+
+    fn sort_by(&mut self, sort: Sort) -> Vec<Effect> {
+        self.list.sort = sort;
+        self.list.arrange();
+        self.place_cursor();
+        self.say(format!("sorted by {}", sort.words()));
+        self.remember().into_iter().collect()
     }
 
     fn click_detail(&mut self, at: Position, is_twice: bool) -> Vec<Effect> {
@@ -297,7 +306,7 @@ impl App {
                 self.overlay = Some(Overlay::New(form));
             }
             // what is typed is not thrown away by a slip of the hand
-            Some(prompt @ Overlay::Prompt(_)) => self.overlay = Some(prompt),
+            Some(typed @ (Overlay::Prompt(_) | Overlay::New(_))) => self.overlay = Some(typed),
             Some(help @ Overlay::Help { .. }) if is_inside => self.overlay = Some(help),
             Some(Overlay::Confirm { .. }) => self.say("nothing was done"),
             // beside it means: not this

@@ -172,6 +172,22 @@ fn filters_narrow_as_one_types_and_esc_backs_out() {
 }
 
 #[test]
+fn how_to_look_at_nothing_is_not_changed() {
+    let mut app = app(80, 24, Vec::new());
+    for key in ["t", "v"] {
+        assert!(deeds(press(&mut app, key)).is_empty(), "{key} is not remembered");
+        assert_eq!((app.layout, app.hides_preview), (Layout::List, false), "{key}");
+        assert_eq!(app.log.current().map(|message| message.text.as_str()), Some("there is nothing to show yet"));
+    }
+    let (mut app, _, _) = two();
+    press(&mut app, "/");
+    typed(&mut app, "zzz");
+    press(&mut app, "enter t");
+    assert_eq!(app.layout, Layout::List);
+    assert_eq!(app.log.current().map(|message| message.text.as_str()), Some("nothing fits the filter"));
+}
+
+#[test]
 fn the_form_asks_and_stays_until_it_is_done() {
     let (mut app, _, _) = two();
     press(&mut app, "n");

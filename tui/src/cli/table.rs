@@ -94,13 +94,17 @@ pub fn status_words(session: &Session) -> String {
 pub fn what(session: &Session) -> String {
     match &session.task {
         Some(task) => visible(task.lines().next().unwrap_or_default()),
-        None if session.command.is_empty() => {
-            // interpreters are all there is
-            let languages: Vec<&str> = session.languages.iter().map(|language| language.as_str()).collect();
-            languages.join(" ")
-        }
-        None => shell_words(&session.command),
+        None => command_words(session),
     }
+}
+
+/// Its program; without one, its interpreters are all there is.
+pub fn command_words(session: &Session) -> String {
+    if session.command.is_empty() {
+        let languages: Vec<&str> = session.languages.iter().map(|language| language.as_str()).collect();
+        return languages.join(" ");
+    }
+    shell_words(&session.command)
 }
 
 /// A path with the home folder as `~`.

@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 use std::collections::{HashMap, HashSet};
 
-use nucleo_matcher::pattern::{CaseMatching, Normalization, Pattern};
+use nucleo_matcher::pattern::{Atom, CaseMatching, Normalization, Pattern};
 use nucleo_matcher::{Config, Matcher, Utf32Str};
 use serde::{Deserialize, Serialize};
 use shared::id::{SessionId, ThreadId};
@@ -46,6 +46,8 @@ pub struct List {
     /// The first row that is shown.
     pub top: usize,
     pub has_loaded: bool,
+    /// The session that fits the filter best.
+    best: Option<SessionId>,
     /// Where each one is in `all`.
     index: HashMap<SessionId, usize>,
 }
@@ -153,6 +155,9 @@ impl List {
             let by_match = if by_score { score_b.cmp(score_a) } else { Ordering::Equal };
             by_group.then(by_match).then_with(|| compare(a, b, self.sort))
         });
+        // the first of the highest, which is the first in order
+        let best = order.iter().rev().max_by_key(|(_, score)| *score).filter(|_| by_score);
+        self.best = best.map(|(at, _)| self.all[*at].id);
         self.rows.clear();
         let mut heading: Option<String> = None;
         let mut heading_at = 0;
@@ -184,10 +189,16 @@ impl List {
         let pattern = Pattern::parse(&self.filter, CaseMatching::Smart, Normalization::Smart);
         let mut matcher = Matcher::new(Config::DEFAULT);
         let mut buffer = Vec::new();
-        let mut score = |text: &str| pattern.score(Utf32Str::new(text, &mut buffer), &mut matcher);
+        // each word for itself, and each field: letters that are spread over all of them say nothing
+        let mut score = |word: &Atom, fields: &[String]| {
+            let mut scores = fields.iter().map(|field| word.score(Utf32Str::new(field, &mut buffer), &mut matcher));
+            // what must not be there must be nowhere
+            if word.negative { scores.all(|score| score.is_some()).then_some(0) } else { scores.flatten().max() }
+        };
         let passes = |(at, session): (usize, &Session)| {
-            // each for itself: letters that are spread over all of them say nothing
-            fields(session).iter().filter_map(|field| score(field)).max().map(|score| (at, score))
+            let fields = fields(session);
+            let total: Option<u32> = pattern.atoms.iter().map(|word| score(word, &fields).map(u32::from)).sum();
+            total.map(|total| (at, total))
         };
         self.all.iter().enumerate().filter_map(passes).collect()
     }
@@ -219,9 +230,10 @@ impl List {
         self.cursor = shown.get(to).copied();
     }
 
+    /// The first; while there is a filter the one that fits it best, whichever group it is in.
     pub fn first(&mut self) {
         let first = self.shown().next().map(|session| session.id);
-        self.cursor = first;
+        self.cursor = self.best.or(first);
     }
 
     /// The cursor goes to that row, if it has a session.
@@ -341,6 +353,45 @@ mod tests {
         list.filter.clear();
         list.arrange();
         assert_eq!(list.shown_count(), 3);
+    }
+
+    #[test]
+    fn each_word_of_a_filter_is_found_in_any_field() {
+        let (mut web, mut api) = (session("web", Status::Active), session("api", Status::Active));
+        (web.mode, api.user) = (Some("review".into()), Some("alice".into()));
+        let mut list = list(vec![web, api]);
+        let cases: [(&str, &[&str]); 7] = [
+            ("web review", &["web"]),
+            ("review web", &["web"]),
+            ("api alice", &["api"]),
+            ("web alice", &[]),
+            ("active !alice", &["web"]),
+            ("active !nobody", &["api", "web"]),
+            (" ", &["api", "web"]),
+        ];
+        for (filter, expected) in cases {
+            list.filter = filter.into();
+            list.arrange();
+            assert_eq!(names(&list), expected, "{filter:?}");
+        }
+    }
+
+    #[test]
+    fn the_best_match_has_the_cursor_whichever_group_it_is_in() {
+        let (mut web, mut shell) = (session("web", Status::Active), session("shell", Status::Active));
+        (web.workspace, shell.workspace) = ("/a".into(), "/b".into());
+        web.command = vec!["ssh".into(), "-e".into(), "llama".into(), "all".into()];
+        let mut list = list(vec![web, shell]);
+        list.group = Group::Workspace;
+        list.filter = "shell".into();
+        list.arrange();
+        assert_eq!(names(&list), ["web", "shell"], "groups keep their order");
+        list.first();
+        assert_eq!(list.current().map(|session| session.name.as_str()), Some("shell"));
+        list.filter.clear();
+        list.arrange();
+        list.first();
+        assert_eq!(list.current().map(|session| session.name.as_str()), Some("web"));
     }
 
     #[test]

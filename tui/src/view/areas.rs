@@ -35,6 +35,9 @@ pub struct Sessions {
 /// From here on list and preview stand side by side.
 const WIDE: u16 = 110;
 
+/// Columns of a preview beside the list that shows most terminals whole: 80, and a few for those a little wider.
+const USUAL_PREVIEW: u16 = 90;
+
 /// Rows below which there is no room for a preview under the list.
 const TALL: u16 = 18;
 
@@ -71,7 +74,8 @@ pub fn sessions(app: &App) -> Sessions {
         return Sessions { list: Some(body), ..Sessions::default() };
     }
     if body.width >= WIDE {
-        let list = (body.width / 2).max(64);
+        // more than half where the preview still has room for a terminal of the usual width
+        let list = (body.width * 11 / 20).min(body.width.saturating_sub(USUAL_PREVIEW)).max(body.width / 2).max(64);
         return Sessions {
             list: Some(Rect { width: list, ..body }),
             preview: Some(Rect { x: body.x + list, width: body.width - list, ..body }),

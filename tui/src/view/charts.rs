@@ -10,21 +10,24 @@ use shared::session::Status;
 use shared::stats::{Disk, Stats};
 use shared::text::visible;
 
-use super::cell;
+use super::{areas, cell, wrapped};
 use crate::app::{App, Charts};
 use crate::cli::{bytes, length};
 use crate::theme::Theme;
 
-pub fn draw(app: &App, charts: &Charts, frame: &mut Frame<'_>, area: Rect) {
+/// From here on there are two columns.
+const WIDE: u16 = 100;
+
+/// The columns, each with its place.
+fn columns(app: &App, charts: &Charts, area: Rect) -> Vec<(Rect, Vec<Line<'static>>)> {
     let theme = &app.theme;
-    let width = usize::from(area.width);
-    let two = width >= 100;
-    let column = if two { width / 2 } else { width };
+    let half = area.width / 2;
+    let column = usize::from(if area.width >= WIDE { half } else { area.width });
     let mut left = Vec::new();
     let mut right = Vec::new();
     match &charts.stats {
         Some(stats) => {
-            numbers(stats, theme, &mut left);
+            numbers(stats, theme, column, &mut left);
             bars("by status", &by_status(stats, theme), theme, column, &mut left);
             let modes: Vec<(String, u64, Style)> = stats.by_mode.iter().map(|(mode, count)| (mode.clone(), *count, theme.note)).collect();
             bars("by mode", &modes, theme, column, &mut left);
@@ -41,22 +44,38 @@ pub fn draw(app: &App, charts: &Charts, frame: &mut Frame<'_>, area: Rect) {
     if let Some(disk) = &charts.disk {
         recordings(disk, theme, column, &mut right);
     }
-    if two {
-        let half = Rect { width: column as u16, ..area };
-        let other = Rect { x: area.x + column as u16, width: area.width - column as u16, ..area };
-        scrolled(left, charts.top, frame, half);
-        scrolled(right, charts.top, frame, other);
-    } else {
-        left.push(Line::raw(""));
-        left.extend(right);
-        scrolled(left, charts.top, frame, area);
+    if area.width >= WIDE {
+        return vec![(Rect { width: half, ..area }, left), (Rect { x: area.x + half, width: area.width - half, ..area }, right)];
+    }
+    left.push(Line::raw(""));
+    left.extend(right);
+    vec![(area, left)]
+}
+
+pub fn draw(app: &App, charts: &Charts, frame: &mut Frame<'_>, area: Rect) {
+    for (place, lines) in columns(app, charts, area) {
+        let top = charts.top.min(below(&lines, place));
+        let shown: Vec<Line<'static>> = lines.into_iter().skip(top).take(usize::from(place.height)).collect();
+        frame.render_widget(Paragraph::new(shown), place);
     }
 }
 
-fn scrolled(lines: Vec<Line<'static>>, top: usize, frame: &mut Frame<'_>, area: Rect) {
-    let most = lines.len().saturating_sub(usize::from(area.height));
-    let shown: Vec<Line<'static>> = lines.into_iter().skip(top.min(most)).take(usize::from(area.height)).collect();
-    frame.render_widget(Paragraph::new(shown), area);
+/// How many lines do not fit into the window.
+pub fn overflow(app: &App, charts: &Charts) -> usize {
+    columns(app, charts, areas::body(app.area)).iter().map(|(place, lines)| below(lines, *place)).max().unwrap_or(0)
+}
+
+fn below(lines: &[Line<'_>], place: Rect) -> usize {
+    lines.len().saturating_sub(usize::from(place.height))
+}
+
+/// A label and what belongs to it; what does not fit goes on below, by words.
+fn labelled(label: &str, text: &str, width: usize, theme: &Theme, lines: &mut Vec<Line<'static>>) {
+    const LABEL: usize = 12;
+    for (n, part) in wrapped(text, width.saturating_sub(LABEL + 3)).into_iter().enumerate() {
+        let label = if n == 0 { label } else { "" };
+        lines.push(Line::from(vec![Span::styled(format!("   {}", cell(label, LABEL)), theme.dim), Span::raw(part)]));
+    }
 }
 
 fn heading(text: &str, theme: &Theme, lines: &mut Vec<Line<'static>>) {
@@ -66,7 +85,7 @@ fn heading(text: &str, theme: &Theme, lines: &mut Vec<Line<'static>>) {
     lines.push(Line::styled(format!(" {text}"), theme.accent));
 }
 
-fn numbers(stats: &Stats, theme: &Theme, lines: &mut Vec<Line<'static>>) {
+fn numbers(stats: &Stats, theme: &Theme, width: usize, lines: &mut Vec<Line<'static>>) {
     heading("all sessions", theme, lines);
     let percent = |rate: f64| format!("{:.0} %", rate * 100.0);
     let mut rows = vec![
@@ -87,7 +106,7 @@ fn numbers(stats: &Stats, theme: &Theme, lines: &mut Vec<Line<'static>>) {
         rows.push(("cost", format!("{:.2}, {} tokens", stats.cost, stats.tokens.total)));
     }
     for (label, value) in rows {
-        lines.push(Line::from(vec![Span::styled(format!("   {}", cell(label, 12)), theme.dim), Span::raw(value)]));
+        labelled(label, &value, width, theme, lines);
     }
 }
 
@@ -193,10 +212,12 @@ fn recordings(disk: &Disk, theme: &Theme, width: usize, lines: &mut Vec<Line<'st
     heading("recordings on disk", theme, lines);
     let limit = disk.limit.map(|limit| format!(" of {}", bytes(limit))).unwrap_or_default();
     let free = disk.free.map(|free| format!(", {} free", bytes(free))).unwrap_or_default();
-    lines.push(Line::raw(format!("   {}{limit}{free}", bytes(disk.total.bytes))));
+    let total = format!("{}{limit}{free}", bytes(disk.total.bytes));
     let parts =
-        format!("   {} as written, {} packed, {} for seeking", bytes(disk.total.plain), bytes(disk.total.packed), bytes(disk.total.index));
-    lines.push(Line::styled(parts, theme.dim));
+        format!("{} as written, {} packed, {} for seeking", bytes(disk.total.plain), bytes(disk.total.packed), bytes(disk.total.index));
+    for (text, style) in [(total, theme.text), (parts, theme.dim)] {
+        lines.extend(wrapped(&text, width.saturating_sub(3)).into_iter().map(|part| Line::styled(format!("   {part}"), style)));
+    }
     let most = disk.sessions.first().map_or(1, |first| first.disk.bytes);
     let room = width.saturating_sub(36).clamp(4, 40);
     for session in disk.sessions.iter().take(8) {

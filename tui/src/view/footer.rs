@@ -77,9 +77,7 @@ fn draw_prompt(app: &App, prompt: &Prompt, frame: &mut Frame<'_>, area: Rect) {
     let hint = match prompt.error {
         // what is typed keeps a third of the line at least
         Some(_) => fit(&hint, left.max(room.saturating_sub(room / 3 + 3))),
-        // half a word says nothing
-        None if left >= 12 => fit(&hint, left),
-        None => String::new(),
+        None => whole_parts(&hint, left),
     };
     let for_hint = if hint.is_empty() { 0 } else { columns(&hint) + 3 };
     let (shown, cursor) = prompt.line.shown(room.saturating_sub(for_hint));
@@ -88,6 +86,19 @@ fn draw_prompt(app: &App, prompt: &Prompt, frame: &mut Frame<'_>, area: Rect) {
     frame.render_widget(ratatui::widgets::Clear, area);
     frame.render_widget(Paragraph::new(line), area);
     frame.set_cursor_position(Position { x: x.min(area.right().saturating_sub(1)), y: area.y });
+}
+
+/// As many of `one · two · three` as fit: half a word says nothing.
+fn whole_parts(text: &str, width: usize) -> String {
+    let mut shown = String::new();
+    for part in text.split(" · ") {
+        let longer = if shown.is_empty() { part.to_owned() } else { format!("{shown} · {part}") };
+        if columns(&longer) > width {
+            break;
+        }
+        shown = longer;
+    }
+    shown
 }
 
 /// Keys that fit where one is, as many as there is room for: key, words, what it does, where it begins.
@@ -162,9 +173,9 @@ fn hints(app: &App, area: Rect) -> Vec<(String, &'static str, Option<Action>, u1
         }
         Some(View::Hits(hits)) => {
             if hits.focus == hits::Focus::Text {
-                wanted.push((Some("enter".into()), "to the hits", None));
                 wanted.push((Some("alt-r".into()), "regular expression", None));
                 wanted.push((Some("alt-c".into()), "exact case", None));
+                wanted.push((Some("enter".into()), "to the hits", None));
                 wanted.push((Some("esc".into()), "back", None));
             } else {
                 wanted.push(key(Action::Open, "play from there"));
@@ -184,7 +195,7 @@ fn hints(app: &App, area: Rect) -> Vec<(String, &'static str, Option<Action>, u1
     }
     let mut x = area.x;
     let mut shown = Vec::new();
-    // the last two say how to learn more and how to leave: they stay
+    // the last two say how to learn more or go on, and how to leave: they stay
     let wanted: Vec<(String, &'static str, Option<Action>)> =
         wanted.into_iter().filter_map(|(key, words, action)| Some((key?, words, action))).collect();
     let width = |(key, words, _): &(String, &'static str, Option<Action>)| (columns(key) + columns(words) + 3) as u16;

@@ -50,7 +50,7 @@ fn tile(app: &App, session: &Session, frame: &mut Frame<'_>, place: Rect) {
     let used = columns(&lead) + columns(&name) + 3;
     let right = match needs {
         Some(needs) => visible(&needs.why),
-        None => sessions::idle(session.last_activity_at, app.at),
+        None => sessions::passed(session.last_activity_at, app.at),
     };
     let left_over = room.saturating_sub(used);
     if left_over > 5 {

@@ -10,7 +10,7 @@ use shared::text::{columns, fit, visible};
 use super::areas;
 use crate::app::{App, Link, View};
 use crate::keymap::Action;
-use crate::state::list::Scope;
+use crate::state::list::{Row, Scope};
 use crate::state::remembered::Layout;
 
 pub fn draw(app: &App, frame: &mut Frame<'_>, area: Rect) {
@@ -28,67 +28,93 @@ pub fn draw(app: &App, frame: &mut Frame<'_>, area: Rect) {
         (list.count(|session| session.status == Status::Queued), "queued", theme.warn),
         (list.count(|session| session.status.has_ended()), "ended", theme.dim),
     ];
-    let mut spans = vec![Span::styled(" sessions ", theme.accent)];
-    if needing > 0 {
-        let words = if needing == 1 { "1 needs you".to_owned() } else { format!("{needing} need you") };
-        spans.push(Span::styled(format!(" {words} "), theme.found));
+    let width = usize::from(area.width);
+    let elsewhere = where_am_i(app);
+    let is_list = elsewhere.is_none();
+    let first = fit(&elsewhere.unwrap_or_else(|| narrowed(app, width)), width.saturating_sub(2));
+    // what does not fit beside that is left out whole, the least first
+    let mut room = width.saturating_sub(if first.is_empty() { 0 } else { columns(&first) + 2 });
+    let mut fits = |wide: usize| {
+        let has_room = wide <= room;
+        room -= if has_room { wide } else { 0 };
+        has_room
+    };
+    let needing = match needing {
+        0 => None,
+        1 => Some(" 1 needs you ".to_owned()),
+        _ => Some(format!(" {needing} need you ")),
+    };
+    let needing = needing.filter(|text| fits(columns(text)));
+    let title = Some(" sessions ").filter(|text| fits(columns(text)));
+    let mut right: Vec<String> = Some(first).into_iter().filter(|text| !text.is_empty()).collect();
+    right.extend(in_view(app).filter(|text| is_list && fits(columns(text) + 3)));
+    let counts = counts.into_iter().filter(|(count, _, _)| *count > 0);
+    let counts: Vec<_> = counts.take_while(|(count, word, _)| fits(columns(word) + count.to_string().len() + 2)).collect();
+    if is_list {
+        let all = (list.scope == Scope::All).then(|| "all".to_owned());
+        let rest = all.into_iter().chain([format!("by {}", list.sort.words())]);
+        right.extend(rest.filter(|text| fits(columns(text) + 3)));
     }
+    let mut spans: Vec<Span<'_>> = title.map(|text| Span::styled(text, theme.accent)).into_iter().collect();
+    spans.extend(needing.map(|text| Span::styled(text, theme.found)));
     for (count, word, style) in counts {
-        if count > 0 {
-            spans.push(Span::styled(format!(" {count}"), style));
-            spans.push(Span::styled(format!(" {word}"), theme.dim));
-        }
+        spans.push(Span::styled(format!(" {count}"), style));
+        spans.push(Span::styled(format!(" {word}"), theme.dim));
     }
-    let where_am_i = match app.views.last() {
+    frame.render_widget(Paragraph::new(Line::from(spans)), area);
+    let right = right.join(" · ");
+    let wide = columns(&right) as u16;
+    let place = Rect { x: area.right().saturating_sub(wide + 1), width: wide.min(area.width), ..area };
+    frame.render_widget(Paragraph::new(Span::styled(right, theme.dim)), place);
+}
+
+/// What is shown instead of the sessions.
+fn where_am_i(app: &App) -> Option<String> {
+    match app.views.last() {
         Some(View::Detail(detail)) => detail.session.as_ref().map(|session| visible(&session.name)),
         Some(View::Stats(_)) => Some("statistics".into()),
         Some(View::Messages { .. }) => Some("messages".into()),
         _ => None,
-    };
-    let mut right = Vec::new();
-    match where_am_i {
-        Some(text) => right.push(text),
-        None => {
-            if !list.selected.is_empty() {
-                right.push(format!("{} selected", list.selected.len()));
-            }
-            if !list.filter.is_empty() {
-                right.push(format!("/{} {} of {}", visible(&list.filter), list.shown_count(), list.all.len()));
-            }
-            if list.scope == Scope::All {
-                right.push("all".into());
-            }
-            if let Some(page) = page(app) {
-                right.push(page);
-            }
-            right.push(format!("by {}", list.sort.words()));
-        }
-    }
-    let left = Line::from(spans);
-    let room = usize::from(area.width).saturating_sub(left.width() + 2);
-    let mut text = right.join(" · ");
-    // the last is the least
-    while columns(&text) > room && right.len() > 1 {
-        right.pop();
-        text = right.join(" · ");
-    }
-    frame.render_widget(Paragraph::new(left), area);
-    let text = fit(&text, room);
-    let width = columns(&text) as u16;
-    if width > 0 && room > 4 {
-        let place = Rect { x: area.right().saturating_sub(width + 1), width: width + 1, ..area };
-        frame.render_widget(Paragraph::new(Span::styled(text, theme.dim)), place);
     }
 }
 
-/// Which tiles are shown, if there are more of them.
-fn page(app: &App) -> Option<String> {
-    if app.layout != Layout::Grid || app.pane.is_some() {
-        return None;
+/// What is selected, and the filter: without them sessions seem lost, so they are seen in every window.
+fn narrowed(app: &App, width: usize) -> String {
+    let list = &app.list;
+    let selected = (!list.selected.is_empty()).then(|| format!("{} selected", list.selected.len()));
+    let taken = selected.as_ref().map_or(0, |text| columns(text) + 3);
+    let filter = (!list.filter.is_empty()).then(|| {
+        let text = format!("/{}", visible(&list.filter));
+        let count = format!(" {} of {}", list.shown_count(), list.all.len());
+        let room = width.saturating_sub(taken + 2);
+        // the first letters of a long one say enough, if how many it leaves is seen too
+        match room.checked_sub(columns(&count)) {
+            Some(left) if left >= columns(&text).min(8) => fit(&text, left) + &count,
+            _ => fit(&text, room),
+        }
+    });
+    selected.into_iter().chain(filter).collect::<Vec<_>>().join(" · ")
+}
+
+/// Which sessions are in view, if there are more of them.
+fn in_view(app: &App) -> Option<String> {
+    let list = &app.list;
+    let shown = list.shown_count();
+    let (first, seen) = if app.layout == Layout::Grid && app.pane.is_none() {
+        let tiles = areas::tiles(app);
+        let first = tiles.first().and_then(|(id, _)| list.shown().position(|session| session.id == *id))?;
+        (first, tiles.len())
+    } else {
+        areas::sessions(app).list?;
+        let is_session = |row: &&Row| matches!(row, Row::Session(_));
+        let first = list.rows.iter().take(list.top).filter(is_session).count();
+        (first, list.rows.iter().skip(list.top).take(areas::list_height(app)).filter(is_session).count())
+    };
+    match seen {
+        1 if shown > 1 => Some(format!("{} of {shown}", first + 1)),
+        2.. if seen < shown => Some(format!("{}–{} of {shown}", first + 1, first + seen)),
+        _ => None,
     }
-    let (shown, tiles) = (app.list.shown_count(), areas::tiles(app));
-    let first = tiles.first().and_then(|(id, _)| app.list.shown().position(|session| session.id == *id))?;
-    (tiles.len() < shown).then(|| format!("{}–{} of {shown}", first + 1, first + tiles.len()))
 }
 
 fn banner(app: &App) -> Option<String> {

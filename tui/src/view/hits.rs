@@ -9,7 +9,7 @@ use ratatui::widgets::Paragraph;
 use shared::search::Hit;
 use shared::text::{columns, count, fit, visible};
 
-use super::{areas, cell, rule};
+use super::{areas, cell, rule, wrapped};
 use crate::app::App;
 use crate::cli::{ago, bytes};
 use crate::keymap::{Action, Place};
@@ -79,8 +79,9 @@ pub fn draw(app: &App, hits: &Hits, frame: &mut Frame<'_>) {
     }
     if hits.found.is_empty() && hits.progress.is_none() && !matches!(hits.summary, Some(Err(_))) {
         let text =
-            if hits.summary.is_some() { " nothing was found" } else { " type at least two characters; small letters find large ones too" };
-        frame.render_widget(Paragraph::new(Span::styled(text, theme.dim)), rows);
+            if hits.summary.is_some() { "nothing was found" } else { "type at least two characters; small letters find large ones too" };
+        let lines = wrapped(text, usize::from(rows.width).saturating_sub(2)).into_iter();
+        frame.render_widget(Paragraph::new(lines.map(|line| Line::styled(format!(" {line}"), theme.dim)).collect::<Vec<_>>()), rows);
     }
     if let Some(place) = moment {
         draw_moment(app, hits, frame, place);

@@ -9,9 +9,10 @@ use shared::attention::Attention;
 use shared::session::Session;
 use shared::text::{columns, visible};
 
+use super::plan::{self, Column};
 use super::{cell, wrapped};
 use crate::app::{App, Focus};
-use crate::cli::{mark, short_path, status_words, what};
+use crate::cli::{command_words, mark, short_path, status_words, what};
 use crate::keymap::{Action, Place};
 use crate::state::list::Row;
 use crate::state::rates::Rate;
@@ -26,103 +27,9 @@ pub fn attention_mark(state: Attention) -> &'static str {
     }
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Column {
-    Mark,
-    Name,
-    Status,
-    What,
-    Budget,
-    Curve,
-    Cpu,
-    Memory,
-    Idle,
-    Age,
-    Workspace,
-}
-
-impl Column {
-    fn title(self) -> &'static str {
-        match self {
-            Self::Mark => "",
-            Self::Name => "name",
-            Self::Status => "status",
-            Self::What => "runs",
-            Self::Budget => "iter",
-            Self::Curve => "activity",
-            Self::Cpu => "cpu",
-            Self::Memory => "mem",
-            Self::Idle => "idle",
-            Self::Age => "age",
-            Self::Workspace => "workspace",
-        }
-    }
-}
-
-/// Fewer columns of what runs say nothing.
-const MIN_WHAT: usize = 9;
-
-/// Columns and their widths for a width: what matters most stays longest.
-fn plan(app: &App, width: usize) -> Vec<(Column, usize)> {
-    let shown = || app.list.rows.iter().skip(app.list.top).take(usize::from(app.area.height));
-    let widest = |text: fn(&Session) -> String, least: usize, most: usize| {
-        let of = |row: &Row| match row {
-            Row::Session(at) => app.list.all.get(*at).map_or(0, |session| columns(&text(session))),
-            Row::Heading { .. } => 0,
-        };
-        shown().map(of).max().unwrap_or(0).clamp(least, most)
-    };
-    let name = widest(|session| visible(&session.name), 6, (width / 4).clamp(10, 26));
-    let status = widest(status_words, 6, (width / 4).clamp(8, 24));
-    let has_budget = app.list.all.iter().any(|session| session.iterations > 0 || session.task.is_some());
-    let mut plan = vec![(Column::Mark, 3), (Column::Name, name), (Column::Status, status)];
-    let mut left = width.saturating_sub(3 + name + status + 3);
-    // what runs wants at least so much before anything else is shown
-    let mut take = |column: Column, wanted: usize, keeps: usize, plan: &mut Vec<(Column, usize)>| {
-        if left > wanted + keeps {
-            left -= wanted + 1;
-            plan.push((column, wanted));
-        }
-    };
-    take(Column::Idle, 4, 8, &mut plan);
-    if has_budget {
-        take(Column::Budget, 7, 14, &mut plan);
-    }
-    take(Column::Curve, 8, 16, &mut plan);
-    take(Column::Cpu, 4, 18, &mut plan);
-    take(Column::Memory, 5, 18, &mut plan);
-    // a wide list says where; the preview's title does so too
-    let home = app.home.as_deref();
-    let of_row = |row: &Row| match row {
-        Row::Session(at) => app.list.all.get(*at).map_or(0, |session| columns(&short_path(&session.workspace, home))),
-        Row::Heading { .. } => 0,
-    };
-    let workspace = shown().map(of_row).max().unwrap_or(0).clamp(9, 30);
-    take(Column::Workspace, workspace.min((width / 6).max(9)), 18, &mut plan);
-    take(Column::Age, 4, 24, &mut plan);
-    if left >= MIN_WHAT {
-        plan.push((Column::What, left - 1));
-    }
-    let order = [
-        Column::Mark,
-        Column::Name,
-        Column::Status,
-        Column::What,
-        Column::Budget,
-        Column::Curve,
-        Column::Cpu,
-        Column::Memory,
-        Column::Idle,
-        Column::Age,
-        Column::Workspace,
-    ];
-    plan.sort_by_key(|(column, _)| order.iter().position(|one| one == column));
-    plan
-}
-
 pub fn draw(app: &App, frame: &mut Frame<'_>, area: Rect) {
     let theme = &app.theme;
-    let plan = plan(app, usize::from(area.width));
+    let plan = plan::columns(app, usize::from(area.width));
     let titles: Vec<Span<'_>> = plan.iter().map(|(column, width)| Span::styled(cell(column.title(), *width) + " ", theme.dim)).collect();
     frame.render_widget(Paragraph::new(Line::from(titles)), Rect { height: 1, ..area });
     let rows = Rect { y: area.y + 1, height: area.height.saturating_sub(1), ..area };
@@ -141,13 +48,6 @@ pub fn draw(app: &App, frame: &mut Frame<'_>, area: Rect) {
                 }
             }
         }
-    }
-    let below = app.list.rows.len().saturating_sub(app.list.top + usize::from(rows.height));
-    if below > 0 && rows.height > 2 {
-        let text = format!(" {below} more ↓ ");
-        let width = columns(&text) as u16;
-        let place = Rect { x: rows.right().saturating_sub(width + 1), y: rows.bottom() - 1, width, height: 1 };
-        frame.render_widget(Paragraph::new(Span::styled(text, theme.found)), place);
     }
 }
 
@@ -213,7 +113,8 @@ fn content(app: &App, session: &Session, rate: Option<&Rate>, column: Column, wi
         Column::Name => (session.name.clone(), if is_live { theme.strong } else { theme.text }),
         Column::Status => (status_words(session), theme.status(session.status)),
         Column::What => {
-            runs(session, rate, theme.attention(session.needs.as_ref().map_or(Attention::Unknown, |needs| needs.state)), theme.text)
+            let asks = theme.attention(session.needs.as_ref().map_or(Attention::Unknown, |needs| needs.state));
+            asked(session).map_or_else(|| (runs(session, rate, width), theme.text), |why| (why, asks))
         }
         Column::Budget if session.iterations > 0 || session.task.is_some() => {
             let is_near = session.iterations * 10 >= session.max_iterations * 9;
@@ -227,27 +128,40 @@ fn content(app: &App, session: &Session, rate: Option<&Rate>, column: Column, wi
             None => (String::new(), theme.dim),
         },
         Column::Memory => (rate.and_then(|rate| rate.memory).filter(|_| is_live).map(memory).unwrap_or_default(), theme.dim),
-        Column::Idle => (idle(session.last_activity_at, app.at), theme.dim),
-        Column::Age => (crate::cli::ago(session.created_at, app.at), theme.dim),
+        Column::Idle => (passed(session.last_activity_at, app.at), theme.dim),
+        Column::Age => (passed(session.created_at, app.at), theme.dim),
         Column::Workspace => (short_path(&session.workspace, app.home.as_deref()), theme.dim),
     }
 }
 
-/// What it asks, else what is in the foreground of its terminal, else what it is for.
-fn runs(session: &Session, rate: Option<&Rate>, asks: Style, plain: Style) -> (String, Style) {
-    if let Some(needs) = session.needs.as_ref().filter(|needs| needs.state.needs_someone() && !needs.why.is_empty()) {
-        return (needs.why.clone(), asks);
+/// What it wants of somebody. Of one that has ended the status says it already.
+fn asked(session: &Session) -> Option<String> {
+    let needs = session.needs.as_ref().filter(|_| !session.status.has_ended())?;
+    (needs.state.needs_someone() && !needs.why.is_empty()).then(|| needs.why.clone())
+}
+
+/// Fewer columns of a task say nothing.
+const MIN_TASK: usize = 9;
+
+/// What is in the foreground of its terminal, with its task if there is room; where nothing runs, what it was for.
+fn runs(session: &Session, rate: Option<&Rate>, width: usize) -> String {
+    if session.status.has_ended() {
+        return what(session);
     }
-    let foreground = rate.and_then(|rate| rate.foreground.clone()).filter(|_| session.status.is_live());
-    let about = what(session);
-    match foreground {
-        // a task says more than the program that works on it
+    let command = match rate.and_then(|rate| rate.foreground.clone()) {
         // how our shell integration starts a bash is nothing the user asked for
-        Some(command) if session.task.is_none() && !session.command.iter().any(|word| word == "--posix") => {
-            (command.replacen(" --posix", "", 1), plain)
-        }
-        Some(command) if session.task.is_none() => (command, plain),
-        _ => (about, plain),
+        Some(command) if !session.command.iter().any(|word| word == "--posix") => command.replacen(" --posix", "", 1),
+        Some(command) => command,
+        None => command_words(session),
+    };
+    if session.task.is_none() {
+        return command;
+    }
+    let task = what(session);
+    match columns(&command) {
+        0 => task,
+        wide if wide + 3 + MIN_TASK <= width => format!("{command} · {task}"),
+        _ => command,
     }
 }
 
@@ -265,7 +179,7 @@ pub fn memory(bytes: u64) -> String {
 }
 
 /// In steps that need no drawing every second.
-pub fn idle(from: jiff::Timestamp, now: jiff::Timestamp) -> String {
+pub fn passed(from: jiff::Timestamp, now: jiff::Timestamp) -> String {
     let seconds = (now.as_second() - from.as_second()).max(0);
     match seconds {
         0..5 => "now".into(),

@@ -1,5 +1,7 @@
 //! Views as snapshots, at the sizes people have.
 
+mod list;
+
 use std::time::Duration;
 
 use ratatui::Terminal;
@@ -281,43 +283,44 @@ fn searching() {
 
 #[test]
 fn statistics() {
-    snapshot("statistics", |width, height| {
-        let mut app = app(width, height, sessions());
-        press(&mut app, "T");
-        let stats = Stats {
-            total: 120,
-            by_status: [("active", 5), ("completed", 90), ("failed", 25)].map(|(status, count)| (status.to_owned(), count)).into(),
-            by_mode: [("developer", 70), ("review", 20)].map(|(mode, count)| (mode.to_owned(), count)).into(),
-            success_rate: Some(0.78),
-            average_iterations: Some(7.5),
-            average_duration_ms: Some(95_000.0),
-            p95_duration_ms: Some(600_000),
-            execs: 4321,
-            recorded_bytes: 3 << 30,
-            ..Stats::default()
-        };
-        app.update(Event::Answer(Asked::Stats, Box::new(Reply::Stats(Box::new(stats)))));
-        let day = |n: u64| Day {
-            date: format!("2026-11-{:02}", n + 1),
-            by_status: [("completed".to_owned(), n % 7), ("failed".to_owned(), n % 3)].into(),
-        };
-        let hours =
-            (0..7).map(|day| (0..24).map(|hour| if (8..18).contains(&hour) && day < 5 { hour * (day + 1) } else { 0 }).collect()).collect();
-        let calendar = Calendar { days: (0..28).map(day).collect(), hours };
-        app.update(Event::Answer(Asked::Calendar, Box::new(Reply::Calendar(calendar))));
-        let of = |bytes| DiskUse { bytes, plain: bytes / 4, packed: bytes / 2, index: bytes / 4 };
-        let disk =
-            |name: &str, bytes| SessionDisk { session: SessionId::new(), name: name.into(), status: Status::Active, disk: of(bytes) };
-        let disk = Disk {
-            total: of(9 << 20),
-            limit: Some(20 << 30),
-            free: Some(50 << 30),
-            sessions: vec![disk("api", 6 << 20), disk("docs", 3 << 20)],
-            unknown: 0,
-        };
-        app.update(Event::Answer(Asked::Disk, Box::new(Reply::Disk(disk))));
-        app
-    });
+    snapshot("statistics", counted);
+}
+
+fn counted(width: u16, height: u16) -> App {
+    let mut app = app(width, height, sessions());
+    press(&mut app, "T");
+    let stats = Stats {
+        total: 120,
+        by_status: [("active", 5), ("completed", 90), ("failed", 25)].map(|(status, count)| (status.to_owned(), count)).into(),
+        by_mode: [("developer", 70), ("review", 20)].map(|(mode, count)| (mode.to_owned(), count)).into(),
+        success_rate: Some(0.78),
+        average_iterations: Some(7.5),
+        average_duration_ms: Some(95_000.0),
+        p95_duration_ms: Some(600_000),
+        execs: 4321,
+        recorded_bytes: 3 << 30,
+        ..Stats::default()
+    };
+    app.update(Event::Answer(Asked::Stats, Box::new(Reply::Stats(Box::new(stats)))));
+    let day = |n: u64| Day {
+        date: format!("2026-11-{:02}", n + 1),
+        by_status: [("completed".to_owned(), n % 7), ("failed".to_owned(), n % 3)].into(),
+    };
+    let hours =
+        (0..7).map(|day| (0..24).map(|hour| if (8..18).contains(&hour) && day < 5 { hour * (day + 1) } else { 0 }).collect()).collect();
+    let calendar = Calendar { days: (0..28).map(day).collect(), hours };
+    app.update(Event::Answer(Asked::Calendar, Box::new(Reply::Calendar(calendar))));
+    let of = |bytes| DiskUse { bytes, plain: bytes / 4, packed: bytes / 2, index: bytes / 4 };
+    let disk = |name: &str, bytes| SessionDisk { session: SessionId::new(), name: name.into(), status: Status::Active, disk: of(bytes) };
+    let disk = Disk {
+        total: of(9 << 20),
+        limit: Some(20 << 30),
+        free: Some(50 << 30),
+        sessions: vec![disk("api", 6 << 20), disk("docs", 3 << 20)],
+        unknown: 0,
+    };
+    app.update(Event::Answer(Asked::Disk, Box::new(Reply::Disk(disk))));
+    app
 }
 
 #[test]
@@ -336,6 +339,30 @@ fn messages_and_banners() {
         app.update(Event::Lost);
         app
     });
+}
+
+#[test]
+fn a_narrow_search_says_how_to_go_on() {
+    let mut app = app(40, 15, sessions());
+    press(&mut app, "ctrl-s");
+    assert!(find(&app, "enter to the hits").is_some() && find(&app, "esc back").is_some(), "{}", drawn(&app));
+}
+
+#[test]
+fn statistics_scroll_to_their_end_and_back_at_once() {
+    for (width, height) in SIZES {
+        let mut app = counted(width, height);
+        press(&mut app, "G");
+        let end = drawn(&app);
+        press(&mut app, "j");
+        assert_eq!(drawn(&app), end, "there is no more");
+        press(&mut app, "k");
+        assert_eq!(drawn(&app) == end, height == 50, "only what does not fit scrolls");
+        press(&mut app, "G");
+        app.update(Event::Resized(ratatui::layout::Rect::new(0, 0, width, 20)));
+        press(&mut app, "g");
+        assert!(find(&app, "all sessions").is_some());
+    }
 }
 
 #[test]

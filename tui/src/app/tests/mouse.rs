@@ -159,3 +159,45 @@ fn a_form_is_filled_and_sent_with_the_mouse() {
         assert!(matches!(&sent[..], [Effect::New(_, Then::Stay)]), "at {width}: {sent:?}");
     }
 }
+
+#[test]
+fn a_click_on_a_title_sorts_by_its_column() {
+    use crate::state::order::Sort;
+    let mut list: Vec<Session> = ["a", "b"].into_iter().map(|name| session(name, Status::Active)).collect();
+    list[0].task = Some("a task".into());
+    let mut app = app(200, 50, list);
+    let cases = [
+        ("name", Some(Sort::Name)),
+        ("name", Some(Sort::Name)),
+        ("idle", Some(Sort::Active)),
+        ("age", Some(Sort::Newest)),
+        ("workspace", Some(Sort::Workspace)),
+        ("status", Some(Sort::Attention)),
+        ("runs", None),
+        ("iter", None),
+        ("activity", None),
+        ("cpu", None),
+        ("mem", None),
+    ];
+    for (title, sort) in cases {
+        let (column, row) = crate::view::tests::find(&app, title).expect(title);
+        let before = app.list.sort;
+        app.update(down(column, row));
+        assert_eq!(app.list.sort, sort.unwrap_or(before), "{title}");
+        app.log.dismiss();
+    }
+    app.update(down(1, 1));
+    assert_eq!(app.list.sort, Sort::Attention, "the mark of who needs you");
+    let kept = deeds(app.update(down(5, 1)));
+    assert!(matches!(&kept[..], [Effect::Remember(kept)] if kept.sort == Sort::Name), "{kept:?}");
+}
+
+#[test]
+fn a_click_beside_a_form_throws_nothing_away() {
+    let (mut app, _, _) = two();
+    press(&mut app, "n");
+    typed(&mut app, "npm run dev");
+    app.update(down(0, 0));
+    assert!(matches!(app.overlay, Some(Overlay::New(_))));
+    assert!(crate::view::tests::find(&app, "npm run dev").is_some());
+}
