@@ -58,8 +58,16 @@ fn wait_cursor(term: &Term, name: &str) {
     term.wait_for(&format!("the cursor on {name}"), |screen| cursor_row(screen).is_some_and(|row| row.contains(name)));
 }
 
+/// Without its folder, in whose name anything may be.
 fn cursor_row(screen: &Screen) -> Option<String> {
-    (0..screen.size().rows).map(|row| screen.row_text(row)).find(|row| row.trim_start_matches('│').starts_with('▸'))
+    let row = (0..screen.size().rows).map(|row| screen.row_text(row)).find(|row| row.trim_start_matches('│').starts_with('▸'))?;
+    Some(row.split(" /").next().unwrap_or_default().to_owned())
+}
+
+/// The name in it, which no clock changes.
+fn cursor_name(screen: &Screen) -> Option<String> {
+    let row = cursor_row(screen)?;
+    row.split_whitespace().find(|word| word.contains(char::is_alphanumeric)).map(str::to_owned)
 }
 
 /// Where a text is on a screen: row and column of its first cell.

@@ -14,9 +14,9 @@ fn go_to(term: &Term, name: &str) {
         if term.look(|screen| super::cursor_row(screen).is_some_and(|row| row.contains(name))) {
             return;
         }
-        let before = term.look(super::cursor_row);
+        let before = term.look(super::cursor_name);
         term.send(b"j");
-        term.wait_for("another row", |screen| super::cursor_row(screen) != before);
+        term.wait_for("another row", |screen| super::cursor_name(screen) != before);
     }
     panic!("{name} is not in the list:\n{}", term.text());
 }
