@@ -305,3 +305,21 @@ fn an_agent_goes_on_with_its_conversation() {
     root.run(&["resume", "twin"]).ok();
     root.wait_screen("twin", "asked for: --resume conv-1\n");
 }
+
+#[test]
+fn the_screen_of_a_full_screen_program_stays() {
+    let root = Root::new();
+    std::fs::write(root.work().join("poem.txt"), "the words of the poem\n").expect("a file");
+    root.start("editor", &["vim", "-u", "NONE", "-n", "poem.txt"]);
+    root.wait_screen("editor", "the words of the poem");
+    root.run(&["pause", "editor", "--hibernate", "--force"]).ok();
+    assert!(root.screen("editor").contains("the words of the poem"), "{}", root.screen("editor"));
+    let term = Term::open(&root, 100, 30, &[]);
+    term.wait_for_text("editor");
+    term.wait_for_text("the words of the poem");
+    // another daemon knows it too, and it is above the program when it is started again
+    root.kill_daemon();
+    assert!(root.screen("editor").contains("the words of the poem"));
+    root.run(&["resume", "editor"]).ok();
+    root.run(&["wait", "editor", "--for", "text=the words of the poem", "--timeout", "20s"]).ok();
+}

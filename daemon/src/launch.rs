@@ -190,7 +190,10 @@ pub async fn start(context: &Context, ready: Ready) -> store::Result<Result<(), 
             };
             let now = jiff::Timestamp::now();
             context.registry.remove(runtime);
-            context.store.runtime_has_ended(runtime, End::Refused(why.clone()), EndingAt { now, last_activity: now }, 0).await?;
+            context
+                .store
+                .runtime_has_ended(runtime, End::Refused(why.clone()), EndingAt { now, last_activity: now, screen_at: None }, 0)
+                .await?;
             Ok(Err(why))
         }
     }

@@ -211,7 +211,7 @@ async fn settle_lost(context: &Context, live: LiveRuntime) -> store::Result<()> 
         ));
         end_orphans(context, &live);
     }
-    let at = EndingAt { now: jiff::Timestamp::now(), last_activity };
+    let at = EndingAt { now: jiff::Timestamp::now(), last_activity, screen_at: None };
     let after = restore::after(&end, context.config().restore);
     context.store.runtime_was_lost(live.runtime, end.clone(), at, tail.end, after).await?;
     if live.interpreter.is_some() {
@@ -223,7 +223,7 @@ async fn settle_lost(context: &Context, live: LiveRuntime) -> store::Result<()> 
 /// A program that was to be started in the place of another.
 async fn start_again(context: &Context, live: &LiveRuntime, launch: Launch, continues: RuntimeId) -> store::Result<()> {
     let session = context.store.session(live.session).await?;
-    let again = wake::Again { runtime: live.runtime, continues, launch, was: wake::Was::Hibernated, says: None };
+    let again = wake::Again { runtime: live.runtime, continues, screen_at: None, launch, was: wake::Was::Hibernated, says: None };
     if let Err(why) = wake::start(context, &session, again, wake::environment(None)).await? {
         context.log.warn(&format!("session {}: {why}", session.name));
     }

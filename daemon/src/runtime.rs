@@ -249,6 +249,8 @@ struct Runtime {
     freezing: Freezing,
     waiters: Waiters,
     terminating: Option<Author>,
+    /// Where its recording stood then.
+    asked_to_end_at: Option<Offset>,
     exit: Option<ExitStatus>,
     is_suspended: bool,
 
@@ -345,6 +347,7 @@ pub fn begin(context: Context, beginning: Beginning) -> RuntimeHandle {
         freezing: Freezing::default(),
         waiters: Waiters::default(),
         terminating: None,
+        asked_to_end_at: None,
         exit: greeting.exit,
         is_suspended: greeting.suspended.is_some(),
         window_began: now,

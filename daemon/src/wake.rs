@@ -4,7 +4,7 @@
 use std::fmt::Write;
 use std::path::Path;
 
-use shared::id::RuntimeId;
+use shared::id::{Offset, RuntimeId};
 use shared::message::{Code, Failure};
 use shared::runtime::Launch;
 use shared::session::Session;
@@ -28,6 +28,8 @@ pub enum Was {
 pub struct Again {
     pub runtime: RuntimeId,
     pub continues: RuntimeId,
+    /// Where in that one's recording the screen is that stays.
+    pub screen_at: Option<Offset>,
     pub launch: Launch,
     pub was: Was,
     /// What is said of how it is started, if that is not as before.
@@ -84,7 +86,8 @@ async fn preface(context: &Context, again: &Again) -> String {
     if let Ok(tail) = recording::tail(&dir)
         && tail.end > 0
     {
-        let shot = Picture::open(&dir, again.launch.size, tail.end).shot(tail.end).await;
+        let at = again.screen_at.map_or(tail.end, |at| at.min(tail.end));
+        let shot = Picture::open(&dir, again.launch.size, at).shot(at).await;
         let last = shot.rows.iter().rposition(|row| !row.text.trim().is_empty()).map_or(0, |row| row + 1);
         for row in shot.rows.iter().take(last) {
             shown.push_str(&row.ansi);
@@ -110,7 +113,7 @@ pub fn environment(given: Option<Vec<(String, String)>>) -> Vec<(String, String)
 
 /// With what a sleeping program is started: its own command, or the one its agent goes on with.
 pub async fn again(context: &Context, asleep: Asleep, was: Was) -> Result<Again, Failure> {
-    let Asleep { runtime: continues, mut launch, folder_is_gone, conversation } = asleep;
+    let Asleep { runtime: continues, screen_at, mut launch, folder_is_gone, conversation } = asleep;
     let mut says = folder_is_gone.then(|| "its folder is gone: in its workspace".to_owned());
     if let Some(id) = conversation.as_ref().and_then(|known| known.session_id.clone().filter(|_| known.prompted && !known.ended)) {
         let agent = conversation.as_ref().map(|known| known.agent.clone()).unwrap_or_default();
@@ -131,5 +134,5 @@ pub async fn again(context: &Context, asleep: Asleep, was: Was) -> Result<Again,
         // it was typed into a shell: the person who types may want it back
         says = Some(format!("in it was {}: {}", conversation.agent, text::shell_words(&resume)));
     }
-    Ok(Again { runtime: RuntimeId::new(), continues, launch, was, says })
+    Ok(Again { runtime: RuntimeId::new(), continues, screen_at, launch, was, says })
 }

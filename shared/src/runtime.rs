@@ -98,6 +98,9 @@ pub enum RuntimeState {
     /// Its processes were ended to free their memory; it is started again where it was when somebody needs it.
     Hibernated {
         since: Timestamp,
+        /// Where its recording stood when it was asked to end: what it drew as it ended is not what one wants to see again.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        screen_at: Option<Offset>,
     },
     Exited {
         status: ExitStatus,

@@ -171,7 +171,7 @@ async fn end(context: &Context, mut importing: Importing, exit_code: i32, author
     importing.is_kept = true;
     let now = jiff::Timestamp::now();
     let (end, bytes) = (importing.writer.end(), importing.runtime);
-    context.store.runtime_has_ended(bytes, End::Exited(status), EndingAt { now, last_activity: now }, end).await?;
+    context.store.runtime_has_ended(bytes, End::Exited(status), EndingAt { now, last_activity: now, screen_at: None }, end).await?;
     let _ = std::fs::remove_file(unfinished(&importing.dir));
     context.upkeep.look_at(importing.runtime);
     // it is not news to whoever brings it

@@ -208,12 +208,18 @@ async fn last_screen(context: &Context, session: &Session, after: Option<Offset>
     let dir = context.paths.recording(runtime);
     let size = session.size.unwrap_or(Size { cols: 80, rows: 24 });
     let replay = Replay { dir, size, until: Offset::MAX, gone: wanted.gone() };
+    let stays_at = match session.runtime_state {
+        Some(RuntimeState::Hibernated { screen_at, .. }) => screen_at,
+        _ => None,
+    };
     let read = move || {
-        let end = recording::end(&replay.dir);
+        let end = recording::end(&replay.dir).map(|end| stays_at.map_or(end, |at| at.min(end)));
         if end.is_some() && end == after {
             return Ok(None);
         }
-        replay.seek(shared::replay::Seek::End).map(|(at, keyframe, _)| Some((at.offset, keyframe)))
+        replay
+            .seek(stays_at.map_or(shared::replay::Seek::End, |offset| shared::replay::Seek::Offset { offset }))
+            .map(|(at, keyframe, _)| Some((at.offset, keyframe)))
     };
     match super::replay::work(context, read).await? {
         Some((at, keyframe)) => Ok(sight(at, Some(&keyframe), false)),

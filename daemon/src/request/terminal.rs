@@ -190,8 +190,12 @@ async fn ended_shot(context: &Context, session: &Session, scrollback: u32) -> Re
     }
     let tail = recording::tail(&dir).map_err(|_| no_screen(session))?;
     let size = session.size.unwrap_or(Size { cols: 80, rows: 24 });
-    let mut shot = Picture::open(&dir, size, tail.end).shot(tail.end).await;
-    shot.scrollback = scrolled_away(&dir, tail.end, scrollback as usize).await;
+    let at = match session.runtime_state {
+        Some(RuntimeState::Hibernated { screen_at: Some(at), .. }) => at.min(tail.end),
+        _ => tail.end,
+    };
+    let mut shot = Picture::open(&dir, size, at).shot(at).await;
+    shot.scrollback = scrolled_away(&dir, at, scrollback as usize).await;
     Ok(shot)
 }
 

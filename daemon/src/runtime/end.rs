@@ -74,7 +74,12 @@ impl Runtime {
         };
         let recorded = self.consumed;
         let settles = loop {
-            match self.context.store.runtime_has_ended(self.id, end.clone(), EndingAt { now, last_activity }, recorded).await {
+            match self
+                .context
+                .store
+                .runtime_has_ended(self.id, end.clone(), EndingAt { now, last_activity, screen_at: self.asked_to_end_at }, recorded)
+                .await
+            {
                 Ok(settles) => break settles,
                 Err(crate::store::Error::Gone) => break Settles::Ended,
                 Err(error) => {

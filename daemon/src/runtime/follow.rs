@@ -526,6 +526,7 @@ impl Runtime {
             Ask::Terminate { grace_ms, author } => {
                 self.look_at_folder();
                 self.terminating = Some(author);
+                self.asked_to_end_at.get_or_insert(self.consumed);
                 let _ = self.link.terminate(grace_ms).await;
             }
             Ask::Forget(ordered) => {

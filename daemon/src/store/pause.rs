@@ -4,7 +4,7 @@ use rusqlite::{OptionalExtension, params};
 use serde_json::json;
 use shared::agent::Conversation;
 use shared::event::Author;
-use shared::id::{LeaseId, RuntimeId, SessionId};
+use shared::id::{LeaseId, Offset, RuntimeId, SessionId};
 use shared::message::{Code, Failure};
 use shared::runtime::{Launch, RuntimeState};
 use shared::screen::Size;
@@ -19,6 +19,8 @@ use super::{Change, Durability, Error, Fact, Result, StoreHandle, broken, micros
 #[derive(Clone, Debug)]
 pub struct Asleep {
     pub runtime: RuntimeId,
+    /// Where in its recording the screen is that stays; the last one, if nothing is known.
+    pub screen_at: Option<Offset>,
     pub launch: Launch,
     /// The folder it was in is gone: it starts in its workspace.
     pub folder_is_gone: bool,
@@ -130,9 +132,11 @@ impl StoreHandle {
             let Some(row) = rows.next()? else { return Ok(None) };
             let text = |column: usize| row.get::<_, String>(column);
             let state: RuntimeState = parse("runtime state", &text(1)?)?;
-            if !matches!(state, RuntimeState::Hibernated { .. } | RuntimeState::Lost { .. }) {
-                return Ok(None);
-            }
+            let screen_at = match state {
+                RuntimeState::Hibernated { screen_at, .. } => screen_at,
+                RuntimeState::Lost { .. } => None,
+                _ => return Ok(None),
+            };
             let (id, launch, cwd): (String, Launch, String) = (text(0)?, parse("launch", &text(2)?)?, text(3)?);
             let folder_is_gone = !std::path::Path::new(&cwd).is_dir();
             let launch = Launch {
@@ -144,7 +148,7 @@ impl StoreHandle {
             };
             let runtime = RuntimeId::parse(&id).ok_or_else(|| broken("runtime id", &id))?;
             let conversation = row.get::<_, Option<String>>(9)?.map(|text| parse("agent", &text)).transpose()?;
-            Ok(Some(Asleep { runtime, launch, folder_is_gone, conversation }))
+            Ok(Some(Asleep { runtime, screen_at, launch, folder_is_gone, conversation }))
         })
         .await
     }

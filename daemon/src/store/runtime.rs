@@ -3,7 +3,7 @@
 use rusqlite::{OptionalExtension, params};
 use shared::event::Author;
 use shared::exec::Language;
-use shared::id::{RuntimeId, SessionId, TerminalId, ThreadId};
+use shared::id::{Offset, RuntimeId, SessionId, TerminalId, ThreadId};
 use shared::runtime::{ExitStatus, Recording, Runtime, RuntimeState};
 use shared::session::Status;
 
@@ -45,6 +45,8 @@ pub enum Settles {
 pub struct EndingAt {
     pub now: jiff::Timestamp,
     pub last_activity: jiff::Timestamp,
+    /// Where its recording stood when it was asked to end.
+    pub screen_at: Option<Offset>,
 }
 
 impl StoreHandle {
@@ -106,7 +108,7 @@ impl StoreHandle {
             let language = kind.as_deref().and_then(Language::parse);
             let session = SessionId::parse(&session).ok_or_else(|| broken("session id", &session))?;
             if lifecycle::sleeps(&end, change.standing(session)?.status, why.as_deref()) {
-                let state = RuntimeState::Hibernated { since: ending_at.now };
+                let state = RuntimeState::Hibernated { since: ending_at.now, screen_at: ending_at.screen_at };
                 change.execute(
                     "UPDATE runtimes SET state = ?1, is_live = 0, is_controlled = 0, recorded_bytes = ?2 WHERE id = ?3",
                     params![json(&state)?, recorded_bytes as i64, runtime.to_string()],

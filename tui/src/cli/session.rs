@@ -202,7 +202,7 @@ fn runtime_text(runtime: &Runtime) -> String {
         RuntimeState::Starting => "starting".to_owned(),
         RuntimeState::Running { pid } => format!("running, pid {pid}"),
         RuntimeState::Frozen { pid, since } => format!("frozen since {}, pid {pid}", since.strftime("%Y-%m-%d %H:%M:%SZ")),
-        RuntimeState::Hibernated { since } => format!("hibernated since {}", since.strftime("%Y-%m-%d %H:%M:%SZ")),
+        RuntimeState::Hibernated { since, .. } => format!("hibernated since {}", since.strftime("%Y-%m-%d %H:%M:%SZ")),
         RuntimeState::Exited { status, .. } => format!("ended with {status}"),
         RuntimeState::Lost { reason, .. } => reason.sentence().to_owned(),
         RuntimeState::Refused { error, .. } => format!("not started: {error}"),

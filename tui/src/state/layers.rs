@@ -175,7 +175,7 @@ fn of_runtime(runtime: &Runtime, lines: &mut Lines<'_>) {
         RuntimeState::Frozen { pid, since } => {
             lines.field("runtime", format!("paused {}: everything of it stands still, pid {pid}", lines.moment(*since)));
         }
-        RuntimeState::Hibernated { since } => {
+        RuntimeState::Hibernated { since, .. } => {
             lines.field("runtime", format!("hibernated {}: started again when it is needed", lines.moment(*since)));
         }
         RuntimeState::Exited { status, at } => lines.field("runtime", format!("ended {} with {status}", lines.moment(*at))),
