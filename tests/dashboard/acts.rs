@@ -212,6 +212,30 @@ fn code_is_run_and_remembered_and_what_is_reset_starts_clean() {
 }
 
 #[test]
+fn a_call_that_goes_on_is_cancelled_and_long_values_are_said_in_full() {
+    let root = Root::new();
+    let long = "x".repeat(150) + "-the-end";
+    root.record("task", &["--context", &format!(r#"{{"note": "{long}"}}"#)]);
+    let mut term = open(&root);
+    wait_cursor(&term, "task");
+    root.run(&["exec", "-s", "task", "-l", "python", "--detach", "import time; time.sleep(1000)"]).ok();
+    term.send(b"i\t\t");
+    term.wait_for_text("time.sleep(1000)");
+    term.wait_for_text("C cancel the call");
+    term.send(b"C");
+    term.wait_for_text("python in task was interrupted");
+    term.wait_for("how long it took", |screen| find(screen, "ms api").is_some() || find(screen, "s api").is_some());
+    term.send(b"C");
+    term.wait_for_text("no call under the cursor that runs");
+    term.send(b"\tj\r");
+    term.wait_for_text("all of it");
+    term.send(b"m");
+    term.wait_for_text("-the-end");
+    term.send(b"qq");
+    quit(&mut term);
+}
+
+#[test]
 fn a_recording_is_written_once_then_forgotten_then_removed() {
     let root = Root::new();
     root.start_script("job", "echo printed-$((40+2)); exit 0");
@@ -392,9 +416,10 @@ fn what_a_person_does_here_is_told_as_a_persons() {
     term.send(b"true\r");
     term.wait_for_text("bash in b2 done");
     // another daemon is told the same
-    root.kill_daemon();
-    term.wait_for_text("active");
-    wait_until("it is back", || root.daemons().len() == 1);
+    let before = root.kill_daemon();
+    // started by the dashboard, which has then noticed
+    wait_until("another daemon", || root.daemons().iter().any(|pid| *pid != before));
+    term.wait_for("it to be reached", |screen| find(screen, "the daemon is gone").is_none());
     go_to(&term, "b2");
     term.send(b"p");
     term.wait_for_text("b2 paused");

@@ -98,6 +98,7 @@ pub enum Asked {
     New(Then),
     Deed(Turn, SessionId, Deed),
     Exec(Turn),
+    Cancel,
     Layers(SessionId),
     States(SessionId),
     Events(SessionId),

@@ -53,6 +53,7 @@ pub enum Action {
     NextTab,
     PreviousTab,
     Kinds,
+    Cancel,
     Copy,
     Palette,
     Help,
@@ -101,7 +102,7 @@ macro_rules! rows {
 pub const ROWS: &[Row] = rows! {
     Open "open" "attach; of an ended one, play what it recorded" ["enter"], &[List, Grid];
     Open "open" "type into it; of an ended one, play what it recorded" ["enter"], &[Beside];
-    Open "open" "play from there; fold and unfold" ["enter"], &[Detail];
+    Open "open" "play from there; fold and unfold; say all of it" ["enter"], &[Detail];
     Open "open" "play from there" ["enter"], &[Hits];
     Split "split" "type into it, with the list beside it" ["tab"], &[List, Grid];
     Split "split" "close the terminal" ["tab"], &[Beside];
@@ -153,6 +154,7 @@ pub const ROWS: &[Row] = rows! {
     NextTab "next-tab" "next page" ["tab"], &[Detail];
     PreviousTab "previous-tab" "page before" ["backtab"], &[Detail];
     Kinds "kinds" "which kinds of events; files since when" ["K"], &[Detail];
+    Cancel "cancel" "interrupt the call under the cursor" ["C"], &[Detail];
     Copy "copy" "copy its name to the clipboard" ["y"], SESSIONS;
     Copy "copy" "copy this row to the clipboard" ["y"], &[Detail, Messages, Hits];
     Refresh "refresh" "ask the daemon again" ["ctrl-l", "ctrl-r"], EVERYWHERE;

@@ -71,6 +71,12 @@ impl App {
                 }
                 Vec::new()
             }
+            (Asked::Cancel, Reply::Exec(result)) => {
+                let (language, name) = (result.language, shared::text::visible(&result.name));
+                let how = if result.success { "was done before it could be cancelled" } else { "was interrupted: the call is over" };
+                self.say(format!("{language} in {name} {how}"));
+                Vec::new()
+            }
             (Asked::Layers(id), Reply::Layers(layers)) => self.in_detail(id, |detail| detail.take_layers(*layers)),
             (Asked::States(id), Reply::States(states)) => self.in_detail(id, |detail| detail.take_states(states)),
             (Asked::Events(id), Reply::Events(events)) => self.in_detail(id, |detail| detail.take_events(events)),
@@ -126,6 +132,10 @@ impl App {
             Asked::Layers(id) | Asked::Events(id) => self.in_detail(*id, |detail| detail.failure = Some(why)),
             Asked::Exec(turn) => {
                 self.line_refused(*turn, &why);
+                self.fail(why);
+                Vec::new()
+            }
+            Asked::Cancel => {
                 self.fail(why);
                 Vec::new()
             }

@@ -176,6 +176,7 @@ impl App {
                 _ => Vec::new(),
             },
             Action::Copy => self.copy(),
+            Action::Cancel => self.cancel_call(),
             Action::Palette => {
                 self.overlay = Some(Overlay::Palette(Box::new(Palette::new(&self.keymap, self.place()))));
                 Vec::new()
@@ -317,6 +318,11 @@ impl App {
                         Self::open_recording(Of { runtime: Some(spot.runtime), ..Of::default() }, Some(spot.at), None)
                     }
                     (Some(Opening::Call { language, at }), Some(id)) => Self::play_call(id, language, at),
+                    // all of it, also what a row has no room for
+                    (Some(Opening::Text(text)), _) => {
+                        self.say(text);
+                        Vec::new()
+                    }
                     _ => Vec::new(),
                 }
             }
@@ -409,6 +415,18 @@ impl App {
             _ => {}
         }
         effects
+    }
+
+    fn cancel_call(&mut self) -> Vec<Effect> {
+        let call = match self.views.last() {
+            Some(View::Detail(detail)) => detail.running_call(),
+            _ => None,
+        };
+        let Some(exec) = call else {
+            self.say("there is no call under the cursor that runs: the page `commands` shows them");
+            return Vec::new();
+        };
+        vec![Effect::Ask(Asked::Cancel, Request::Cancel { exec })]
     }
 
     fn copy(&mut self) -> Vec<Effect> {

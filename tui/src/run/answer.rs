@@ -20,7 +20,7 @@ pub fn understood(asked: Asked, answer: Answer) -> Event {
         Asked::Deed(..) => {
             of(answer, |value: serde_json::Value| Reply::Done(value.get("note").and_then(serde_json::Value::as_str).map(str::to_owned)))
         }
-        Asked::Exec(_) => of(answer, |result| Reply::Exec(Box::new(result))),
+        Asked::Exec(_) | Asked::Cancel => of(answer, |result| Reply::Exec(Box::new(result))),
         Asked::Layers(_) => of(answer, |layers| Reply::Layers(Box::new(layers))),
         Asked::States(_) => of(answer, Reply::States),
         Asked::Events(_) => of(answer, Reply::Events),

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashSet};
 use jiff::tz::TimeZone;
 use shared::event::Event;
 use shared::exec::{HistoryEntry, Place, Stage, State, States};
-use shared::id::{RuntimeId, SessionId};
+use shared::id::{ExecId, RuntimeId, SessionId};
 use shared::message::{Layers, Request};
 use shared::replay::{Mark, MarkKind, Of, Outline};
 use shared::session::Session;
@@ -102,6 +102,7 @@ pub struct Command {
     pub took_ms: Option<f64>,
     pub author: Option<shared::event::Author>,
     pub is_running: bool,
+    call: Option<ExecId>,
     spot: Option<Spot>,
 }
 
@@ -356,6 +357,7 @@ impl Detail {
             took_ms: call.duration,
             author: Some(call.author),
             is_running: matches!(call.stage, Stage::Running | Stage::Queued),
+            call: Some(call.exec_id),
             spot: None,
         });
         let marks = self.marks.iter().map(|(runtime, at, mark)| Command {
@@ -366,6 +368,7 @@ impl Detail {
             took_ms: mark.took.map(|took| took as f64 / 1000.0),
             author: None,
             is_running: mark.took.is_none() && mark.kind == MarkKind::Command,
+            call: None,
             spot: Some(Spot { runtime: *runtime, at: mark.offset.map_or(Where::Moment(*at), Where::Offset) }),
         });
         let mut all: Vec<Command> = calls.chain(marks).filter(|command| self.passes(&command.text)).collect();
@@ -412,15 +415,25 @@ impl Detail {
                 Some(Opening::Spot(Spot { runtime, at: Where::Moment(at) }))
             }
             Page::Context => {
-                let path = self.context().get(cursor)?.path.clone();
+                let row = self.context().into_iter().nth(cursor)?;
+                if row.folds == tree::Fold::Leaf {
+                    return Some(Opening::Text(row.value));
+                }
+                let path = row.path;
                 if !self.closed.remove(&path) {
                     self.closed.insert(path);
                 }
                 self.clamp();
                 None
             }
-            Page::Layers => None,
+            Page::Layers => self.row_text().map(Opening::Text),
         }
+    }
+
+    /// The call under the cursor, if it runs or waits.
+    pub fn running_call(&self) -> Option<ExecId> {
+        let command = self.commands().into_iter().nth(self.cursor()).filter(|_| self.page == Page::Commands)?;
+        command.call.filter(|_| command.is_running)
     }
 
     /// The row under the cursor as text, for the clipboard.
@@ -441,7 +454,7 @@ impl Detail {
 }
 
 /// What enter on a row leads to.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum Opening {
     Spot(Spot),
     /// A call to an interpreter: in its transcript, at that time.
@@ -449,6 +462,8 @@ pub enum Opening {
         language: shared::exec::Language,
         at: jiff::Timestamp,
     },
+    /// The value of the row.
+    Text(String),
 }
 
 #[cfg(test)]

@@ -199,7 +199,11 @@ fn event_line(app: &App, event: &Event, width: usize) -> Line<'static> {
     };
     let data = match &event.data {
         serde_json::Value::Null => String::new(),
-        serde_json::Value::Object(map) => map.iter().map(|(key, value)| format!("{key}={}", plain(value))).collect::<Vec<_>>().join(" "),
+        // what is a name for programs only comes last
+        serde_json::Value::Object(map) => {
+            let (ids, words): (Vec<_>, Vec<_>) = map.iter().partition(|(_, value)| value.as_str().is_some_and(is_id));
+            words.into_iter().chain(ids).map(|(key, value)| format!("{key}={}", plain(value))).collect::<Vec<_>>().join(" ")
+        }
         other => plain(other),
     };
     let room = width.saturating_sub(36);
@@ -209,6 +213,10 @@ fn event_line(app: &App, event: &Event, width: usize) -> Line<'static> {
         Span::styled(cell(event.author.as_str(), 6) + " ", theme.dim),
         Span::raw(fit(&visible(&data), room)),
     ])
+}
+
+fn is_id(text: &str) -> bool {
+    shared::id::SessionId::parse(text).is_some()
 }
 
 fn plain(value: &serde_json::Value) -> String {

@@ -163,6 +163,7 @@ fn hints(app: &App, area: Rect) -> Vec<(String, &'static str, Option<Action>, u1
             match detail.page {
                 Page::Events => wanted.push(key(Action::Kinds, "kinds")),
                 Page::Files => wanted.push(key(Action::Kinds, "since when")),
+                Page::Commands if detail.running_call().is_some() => wanted.push(key(Action::Cancel, "cancel the call")),
                 _ => {}
             }
             wanted.push(key(Action::Filter, "filter"));
