@@ -7,6 +7,7 @@ use shared::config::Prefix;
 use shared::event::Author;
 use shared::message::{Detached, Push};
 use shared::screen::{Passthrough, Size, View};
+use shared::text::columns;
 use tokio::time::Instant;
 
 use super::{ClientId, FRAME, Interpreter, JOIN_PATIENCE, Joins, MAX_BACKLOG, Place, Room, Runtime};
@@ -95,7 +96,7 @@ impl Client {
             } else {
                 ["d leave", "t take control", "? hide this", "[ look back", "n/p other session"]
             };
-            return Some(keys_line(&format!(" {name}   after {prefix}:"), &keys, self.window.cols));
+            return Some(keys_line(name, &prefix, &keys, self.window.cols));
         }
         (!has_control).then(|| {
             if self.read_only {
@@ -107,13 +108,16 @@ impl Client {
     }
 }
 
-/// As many keys as there is room for, the most needed first; whose they are goes before they do.
-fn keys_line(whose: &str, keys: &[&str], cols: u16) -> String {
+/// As many keys as there is room for, the most needed first; whose they are is said if that leaves two of them.
+fn keys_line(name: &str, prefix: &str, keys: &[&str], cols: u16) -> String {
     let room = usize::from(cols);
-    let needed = keys.iter().take(2).map(|key| shared::text::columns(key) + 3).sum::<usize>();
-    let mut line = shared::text::fit(whose, room.saturating_sub(needed).max(room / 4));
+    let needed: usize = keys.iter().take(2).map(|key| columns(key) + 3).sum();
+    let (mut line, alone) = (format!(" {name}   after {prefix}:"), format!(" after {prefix}:"));
+    if columns(&line) + needed > room {
+        line = alone;
+    }
     for key in keys {
-        if shared::text::columns(&line) + 3 + shared::text::columns(key) > room {
+        if columns(&line) + 3 + columns(key) > room {
             break;
         }
         line += "   ";
@@ -543,5 +547,24 @@ impl Runtime {
         self.clients.clear();
         self.facts.set_clients(0);
         self.facts.set_controlled(false);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_that_do_not_fit_are_left_out_whole() {
+        let keys = ["d detach", "? hide this", "[ look back"];
+        for (cols, expected) in [
+            (80, " api   after ctrl-b:   d detach   ? hide this   [ look back"),
+            (50, " api   after ctrl-b:   d detach   ? hide this"),
+            (40, " after ctrl-b:   d detach   ? hide this"),
+            (30, " after ctrl-b:   d detach"),
+            (5, " after ctrl-b:"),
+        ] {
+            assert_eq!(keys_line("api", "ctrl-b", &keys, cols), expected, "{cols}");
+        }
     }
 }
