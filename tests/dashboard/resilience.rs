@@ -45,6 +45,10 @@ fn a_daemon_that_is_killed_is_started_again_with_the_same_view_and_selection() {
     for name in ["aaa", "ccc"] {
         assert_live(&root, &term, name, &format!("tile-{name}"));
     }
+    // of the daemons that it has started and outlives nothing is left
+    let is_left = |pid: &str| std::fs::read_to_string(format!("/proc/{pid}/stat")).is_ok_and(|stat| stat.contains(") Z "));
+    let children = || std::fs::read_to_string(format!("/proc/{0}/task/{0}/children", term.pid())).unwrap_or_default();
+    wait_until("the dead to be collected", || !children().split_whitespace().any(is_left));
     term.send(b"t");
     wait_cursor(&term, "ccc");
     // in the detail, where events go on
