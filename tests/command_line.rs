@@ -8,9 +8,15 @@ use crate::support::{Root, Term};
 /// A line of a shell that finds our program by its name.
 #[track_caller]
 fn shell(root: &Root, shell: &str, line: &str) -> String {
+    shell_with(root, shell, line, &[])
+}
+
+/// The same, with arguments.
+#[track_caller]
+fn shell_with(root: &Root, shell: &str, line: &str, arguments: &[&str]) -> String {
     let folder = std::path::Path::new(env!("CARGO_BIN_EXE_sessions-tui")).parent().expect("a folder").display().to_string();
     let mut command = Command::new(shell);
-    command.args(["-c", line]).env_clear().envs(root.environment()).current_dir(root.work());
+    command.args(["-c", line, shell]).args(arguments).env_clear().envs(root.environment()).current_dir(root.work());
     command.env("PATH", format!("{folder}:{}", std::env::var("PATH").expect("a path")));
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     finish(command, b"", &[line]).ok()
@@ -55,6 +61,34 @@ fn bash_completes_commands_and_the_names_of_sessions() {
         let offers = bash_offers(&root, &[command, "ap"]);
         assert_eq!(offers, ["api", "apricot"], "{command}");
     }
+}
+
+#[test]
+fn what_bash_offers_is_quoted_and_never_run() {
+    let root = Root::new();
+    let names = ["zz$(touch${IFS}pwned)", "yy'\"!b`touch${IFS}pwned`", "*", "xx;touch${IFS}pwned", "ww\\$HOME"];
+    for name in names {
+        root.record(name, &[]);
+    }
+    // none of these has another's beginning; files that * would stand for are there
+    std::fs::write(root.work().join("file"), "").expect("writes");
+    for name in names {
+        for quote in ["", "'", "\""] {
+            // as readline hands it over: the word with its quote in COMP_WORDS, without it in $2; then the line is entered
+            let begin: String = name.chars().take(if name == "*" { 0 } else { 2 }).collect();
+            let line = format!(
+                r#"eval "$(sessions-tui completions bash)"; COMP_WORDS=(sessions-tui show "$1$2"); COMP_CWORD=2; COMP_TYPE=9
+                _sessions_tui sessions-tui "$2"
+                for offer in "${{COMPREPLY[@]}}"; do eval "set -- $1$offer$1"; printf '%s\n' "$#" "$1"; set -- "{}"; done"#,
+                if quote == "\"" { "\\\"" } else { quote }
+            );
+            let said = shell_with(&root, "bash", &line, &[quote, &begin]);
+            let words: Vec<&str> = said.lines().collect();
+            assert!(words.chunks(2).all(|pair| pair[0] == "1") && words.contains(&name), "{quote}{name}: {said}");
+        }
+    }
+    let there: Vec<_> = std::fs::read_dir(root.work()).expect("a folder").filter_map(Result::ok).map(|entry| entry.file_name()).collect();
+    assert_eq!(there, ["file"], "nothing of it was run");
 }
 
 #[test]

@@ -20,6 +20,9 @@ const VARIABLE: &str = "SESSIONS_COMPLETE";
 
 const PROGRAM: &str = "sessions-tui";
 
+/// Clap's own script for bash puts candidates into the line unquoted.
+const FOR_BASH: &str = include_str!("completions.bash");
+
 /// Somebody waits for the tab key.
 const PATIENCE: Duration = Duration::from_millis(500);
 
@@ -86,7 +89,7 @@ fn live_names() -> Vec<CompletionCandidate> {
 /// The script that a shell reads.
 pub fn completions(shell: Shell) -> Result<(), Failure> {
     let name = match shell {
-        Shell::Bash => "bash",
+        Shell::Bash => return print(FOR_BASH),
         Shell::Zsh => "zsh",
         Shell::Fish => "fish",
     };
