@@ -57,7 +57,18 @@ fn bash_completes_commands_and_the_names_of_sessions() {
     root.record("api", &[]);
     root.record("apricot", &[]);
     root.record("build", &[]);
-    for command in ["attach", "show", "kill", "replay", "pause"] {
+    for (words, word) in [
+        (&["ls", "--status", "pa"][..], "paused"),
+        (&["ls", "--status", ""], "active"),
+        (&["new", "--watch", "a"], "auto"),
+        (&["exec", "-l", "py"], "python"),
+        (&["wait", "x", "--for", "pr"], "prompt"),
+        (&["wait", "x", "--for", "attention=id"], "attention=idle"),
+    ] {
+        let offers = bash_offers(&root, words);
+        assert!(offers.contains(&word.to_owned()), "{words:?}: {offers:?}");
+    }
+    for command in ["attach", "show", "kill", "replay", "pause", "export", "forget"] {
         let offers = bash_offers(&root, &[command, "ap"]);
         assert_eq!(offers, ["api", "apricot"], "{command}");
     }
@@ -132,6 +143,35 @@ fn a_list_that_stays_shows_what_happens_and_survives_the_daemon() {
     assert!(term.is_cooked() && !term.is_alternate(), "the terminal is given back");
     let sentence = root.run(&["ls", "--watch"]).refused(2);
     assert!(sentence.contains("needs a terminal"), "{sentence}");
+}
+
+#[test]
+fn lists_are_cut_only_for_a_window() {
+    let root = Root::new();
+    let folder = root.work().join("a-folder-with-a-rather-long-name".repeat(4)).join("x".repeat(40));
+    std::fs::create_dir_all(&folder).expect("folders");
+    let folder = std::fs::canonicalize(&folder).expect("there").display().to_string();
+    root.record("long", &["-w", &folder, "--task", &"do it well ".repeat(12)]);
+    assert!(root.run(&["ls"]).ok().contains(&folder), "grep finds it");
+    let narrow = root.run_with(&["ls"], &[("COLUMNS", "60")]).ok();
+    assert!(narrow.lines().all(|line| line.chars().count() <= 60), "{narrow}");
+    root.run(&["exec", "-s", "long", &format!("echo {}", "y".repeat(150))]).ok();
+    for args in [&["events", "long"][..], &["history", "-s", "long"]] {
+        let narrow = root.run_with(args, &[("COLUMNS", "70")]).ok();
+        assert!(narrow.lines().count() > 0 && narrow.lines().all(|line| line.chars().count() <= 70), "{narrow}");
+        assert!(root.run(args).ok().contains(&"y".repeat(150)), "{args:?}");
+    }
+}
+
+#[test]
+fn sessions_are_counted_not_their_programs() {
+    let root = Root::new();
+    for name in ["one", "two"] {
+        root.start(name, &["cat"]);
+        root.run(&["exec", "-s", name, "echo"]).ok();
+    }
+    assert!(root.run(&["daemon", "restart"]).ok().contains("with 2 sessions"));
+    assert!(root.run(&["daemon", "stop"]).ok().contains("; 2 sessions go on"));
 }
 
 #[test]
