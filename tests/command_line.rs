@@ -164,6 +164,12 @@ fn lists_are_cut_only_for_a_window() {
 }
 
 #[test]
+fn no_files_at_all_cannot_be_asked_for() {
+    let root = Root::new();
+    assert!(root.run(&["files", "x", "changed", "--limit", "0"]).refused(2).contains("--limit"));
+}
+
+#[test]
 fn sessions_are_counted_not_their_programs() {
     let root = Root::new();
     for name in ["one", "two"] {

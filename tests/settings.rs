@@ -143,6 +143,13 @@ fn a_mistake_in_keys_or_colours_keeps_what_was_everywhere() {
     term.wait_for_text("in order again");
     assert_eq!(limit_of_builds(&root), Some(3));
     term.send(b"q");
+    // one that starts with it has the rest of the file
+    root.run(&["daemon", "stop"]).ok();
+    root.config("[groups]\nbuilds = 4\n[theme]\naccent = \"gren\"\n");
+    assert_eq!(limit_of_builds(&root), Some(4));
+    root.run(&["daemon", "start"]).ok();
+    assert_eq!(limit_of_builds(&root), Some(4));
+    assert!(warnings(&root).contains("the usual keys and colours are used"), "{}", warnings(&root));
 }
 
 #[test]

@@ -92,7 +92,7 @@ pub async fn attach(paths: &Paths, mut client: Client, wish: &Wish) -> Result<Le
 /// The session this runs in, before anything is done to the terminal: it would only see its own picture. The daemon refuses it too, for
 /// whoever has lost the mark.
 pub async fn refuse_own(client: &mut Client, wish: &Wish) -> Result<(), Failure> {
-    let (Some(own), None) = (environment::own_session(), wish.language) else { return Ok(()) };
+    let Some(own) = environment::own_session() else { return Ok(()) };
     // whatever else is wrong with the name is said when it is attached to
     let Ok(layers) = client.call::<Layers>(Request::Show { name: wish.name.clone() }).await else { return Ok(()) };
     if layers.session.id != own {

@@ -1,12 +1,13 @@
 //! The settings, read from their file; and what of them is the client's: keys, colours and the prefix. What is wrong is said, and where.
 
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
-use shared::config::{Config, Prefix, Wrong};
+use shared::config::{Config, Keys, Prefix, ThemeConfig, Wrong};
 use shared::paths::Paths;
 
 use crate::keymap::Keymap;
@@ -72,13 +73,21 @@ pub fn config(paths: &Paths) -> Result<Config, String> {
     Config::read(&text, check_look).map_err(|mistakes| mistakes.to_string())
 }
 
-/// The settings for whoever starts now, and what is wrong with the file if something is: then the defaults hold.
+/// The settings for whoever starts now, and what is wrong with the file if something is: then the defaults hold in its place.
 pub fn load_config(paths: &Paths) -> (Config, Option<String>) {
     match config(paths) {
         Ok(config) => (config, None),
         Err(why) => {
             let text = text(&paths.config_file()).ok().flatten().unwrap_or_default();
-            (Config::without_settings(&text), Some(format!("{why}; the defaults are used")))
+            match Config::parse(&text) {
+                // a colour that is misspelt must not bring back what the rest of the file turns off, such as cleaning up
+                Ok(config) if !text.is_empty() => {
+                    let keys = Keys { dashboard: BTreeMap::new(), ..config.keys };
+                    let config = Config { keys, theme: ThemeConfig::default(), ..config };
+                    (config, Some(format!("{why}; the usual keys and colours are used")))
+                }
+                _ => (Config::without_settings(&text), Some(format!("{why}; the defaults are used"))),
+            }
         }
     }
 }

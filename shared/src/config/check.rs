@@ -53,8 +53,8 @@ impl std::fmt::Display for Mistakes {
 /// What keys and colours have to be like: the client knows.
 pub type CheckLook = fn(&Config) -> Vec<Wrong>;
 
-/// Whoever has more has another file in its place.
-const MAX_MISTAKES: usize = 50;
+/// Whoever has more has another file in its place; and to find each place the file is read once more.
+const MAX_MISTAKES: usize = 20;
 
 /// Two segments: below that, cutting the oldest would cut what is on the screen.
 const MIN_RECORDING_MIB: u64 = 32;
@@ -72,13 +72,14 @@ impl Config {
     /// The settings of a file, or all that is wrong with it.
     pub fn read(text: &str, look: CheckLook) -> Result<Self, Mistakes> {
         let (mut document, errors) = DeTable::parse_recoverable(text);
-        let mut mistakes: Vec<ConfigError> = errors.iter().map(|error| located(text, error)).collect();
+        let mut mistakes: Vec<ConfigError> = errors.iter().take(MAX_MISTAKES).map(|error| located(text, error)).collect();
         // behind the first on a line the reader only guesses where it is
         mistakes.dedup_by_key(|mistake| mistake.line);
         while mistakes.len() < MAX_MISTAKES && errors.is_empty() {
             match Self::deserialize(Deserializer::from(document.clone())) {
                 Ok(config) => {
-                    mistakes.extend(config.wrong().into_iter().chain(look(&config)).map(|wrong| wrong.located(text)));
+                    let wrong = config.wrong().into_iter().chain(look(&config)).take(MAX_MISTAKES);
+                    mistakes.extend(wrong.map(|wrong| wrong.located(text)));
                     if mistakes.is_empty() {
                         return Ok(config);
                     }
@@ -253,6 +254,13 @@ mod tests {
         assert_eq!(lines("a = \nb = 1\n[keys\n"), Err(vec![1, 3]), "what is no TOML hides the rest");
         assert_eq!(lines("keys = 3\npause = 1\n"), Err(vec![1, 2]));
         assert_eq!(lines("[groups]\nc = 2\n").map(|config| config.groups.len()), Ok(1));
+        let many = (0..20_000).map(|n| format!("\"a {n}\" = 1")).collect::<Vec<_>>().join("\n");
+        // no file keeps its reader long, whatever is in it
+        for hostile in ["= ".repeat(1 << 19), "x\n".repeat(1 << 19), format!("[groups]\n{many}\n")] {
+            let began = std::time::Instant::now();
+            assert!(Config::read(&hostile, look).is_err_and(|Mistakes(all)| all.len() <= MAX_MISTAKES));
+            assert!(began.elapsed() < std::time::Duration::from_secs(10), "{:?}", began.elapsed());
+        }
         let said = Config::read(text, look).expect_err("mistakes").to_string();
         assert!(said.starts_with("config.toml, line 2, column 1: theme.glow: no (and 4 more"), "{said}");
     }
