@@ -11,7 +11,7 @@ _sessions_tui() {
         *[\'\"\`]*) return ;;
     esac
     # backslashes go; nothing else of what was typed is looked at
-    [[ $quote == \' ]] || IFS= read typed <<< "$2"
+    [[ $quote == \' ]] || IFS= read typed <<< "$2" || :
     words[COMP_CWORD]=$typed
     compopt +o nospace 2> /dev/null && space=false
     while IFS= read -r found || [[ -n $found ]]; do
