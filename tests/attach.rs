@@ -368,7 +368,10 @@ fn attaching_a_session_to_itself_is_refused() {
     let binary = env!("CARGO_BIN_EXE_sessions-tui");
     root.run(&["send", "self", "--enter", &format!("{binary} attach self; echo code-$?")]).ok();
     root.wait_screen("self", "code-4");
-    assert!(root.screen("self").contains("inside session self"));
+    let screen = root.screen("self");
+    let said: Vec<&str> = screen.lines().skip_while(|line| !line.contains("echo code-$?")).collect();
+    assert!(screen.contains("inside session self") && !screen.contains("hears"), "{said:?}");
+    assert!(!root.recordings_contain("\x1b[?1049l") && !root.recordings_contain("\x1b[?1003l"), "nothing was done to the terminal");
 }
 
 #[test]

@@ -8,9 +8,15 @@ use crate::support::{Root, Term};
 /// A line of a shell that finds our program by its name.
 #[track_caller]
 fn shell(root: &Root, shell: &str, line: &str) -> String {
+    shell_with(root, shell, line, &[])
+}
+
+/// The same, with arguments.
+#[track_caller]
+fn shell_with(root: &Root, shell: &str, line: &str, arguments: &[&str]) -> String {
     let folder = std::path::Path::new(env!("CARGO_BIN_EXE_sessions-tui")).parent().expect("a folder").display().to_string();
     let mut command = Command::new(shell);
-    command.args(["-c", line]).env_clear().envs(root.environment()).current_dir(root.work());
+    command.args(["-c", line, shell]).args(arguments).env_clear().envs(root.environment()).current_dir(root.work());
     command.env("PATH", format!("{folder}:{}", std::env::var("PATH").expect("a path")));
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     finish(command, b"", &[line]).ok()
@@ -51,10 +57,49 @@ fn bash_completes_commands_and_the_names_of_sessions() {
     root.record("api", &[]);
     root.record("apricot", &[]);
     root.record("build", &[]);
-    for command in ["attach", "show", "kill", "replay", "pause"] {
+    for (words, word) in [
+        (&["ls", "--status", "pa"][..], "paused"),
+        (&["ls", "--status", ""], "active"),
+        (&["new", "--watch", "a"], "auto"),
+        (&["exec", "-l", "py"], "python"),
+        (&["wait", "x", "--for", "pr"], "prompt"),
+        (&["wait", "x", "--for", "attention=id"], "attention=idle"),
+    ] {
+        let offers = bash_offers(&root, words);
+        assert!(offers.contains(&word.to_owned()), "{words:?}: {offers:?}");
+    }
+    for command in ["attach", "show", "kill", "replay", "pause", "export", "forget"] {
         let offers = bash_offers(&root, &[command, "ap"]);
         assert_eq!(offers, ["api", "apricot"], "{command}");
     }
+}
+
+#[test]
+fn what_bash_offers_is_quoted_and_never_run() {
+    let root = Root::new();
+    let names = ["zz$(touch${IFS}pwned)", "yy'\"!b`touch${IFS}pwned`", "*", "xx;touch${IFS}pwned", "ww\\$HOME"];
+    for name in names {
+        root.record(name, &[]);
+    }
+    // none of these has another's beginning; files that * would stand for are there
+    std::fs::write(root.work().join("file"), "").expect("writes");
+    for name in names {
+        for quote in ["", "'", "\""] {
+            // as readline hands it over: the word with its quote in COMP_WORDS, without it in $2; then the line is entered
+            let begin: String = name.chars().take(if name == "*" { 0 } else { 2 }).collect();
+            let line = format!(
+                r#"eval "$(sessions-tui completions bash)"; COMP_WORDS=(sessions-tui show "$1$2"); COMP_CWORD=2; COMP_TYPE=9
+                _sessions_tui sessions-tui "$2"
+                for offer in "${{COMPREPLY[@]}}"; do eval "set -- $1$offer$1"; printf '%s\n' "$#" "$1"; set -- "{}"; done"#,
+                if quote == "\"" { "\\\"" } else { quote }
+            );
+            let said = shell_with(&root, "bash", &line, &[quote, &begin]);
+            let words: Vec<&str> = said.lines().collect();
+            assert!(words.chunks(2).all(|pair| pair[0] == "1") && words.contains(&name), "{quote}{name}: {said}");
+        }
+    }
+    let there: Vec<_> = std::fs::read_dir(root.work()).expect("a folder").filter_map(Result::ok).map(|entry| entry.file_name()).collect();
+    assert_eq!(there, ["file"], "nothing of it was run");
 }
 
 #[test]
@@ -98,6 +143,41 @@ fn a_list_that_stays_shows_what_happens_and_survives_the_daemon() {
     assert!(term.is_cooked() && !term.is_alternate(), "the terminal is given back");
     let sentence = root.run(&["ls", "--watch"]).refused(2);
     assert!(sentence.contains("needs a terminal"), "{sentence}");
+}
+
+#[test]
+fn lists_are_cut_only_for_a_window() {
+    let root = Root::new();
+    let folder = root.work().join("a-folder-with-a-rather-long-name".repeat(4)).join("x".repeat(40));
+    std::fs::create_dir_all(&folder).expect("folders");
+    let folder = std::fs::canonicalize(&folder).expect("there").display().to_string();
+    root.record("long", &["-w", &folder, "--task", &"do it well ".repeat(12)]);
+    assert!(root.run(&["ls"]).ok().contains(&folder), "grep finds it");
+    let narrow = root.run_with(&["ls"], &[("COLUMNS", "60")]).ok();
+    assert!(narrow.lines().all(|line| line.chars().count() <= 60), "{narrow}");
+    root.run(&["exec", "-s", "long", &format!("echo {}", "y".repeat(150))]).ok();
+    for args in [&["events", "long"][..], &["history", "-s", "long"]] {
+        let narrow = root.run_with(args, &[("COLUMNS", "70")]).ok();
+        assert!(narrow.lines().count() > 0 && narrow.lines().all(|line| line.chars().count() <= 70), "{narrow}");
+        assert!(root.run(args).ok().contains(&"y".repeat(150)), "{args:?}");
+    }
+}
+
+#[test]
+fn no_files_at_all_cannot_be_asked_for() {
+    let root = Root::new();
+    assert!(root.run(&["files", "x", "changed", "--limit", "0"]).refused(2).contains("--limit"));
+}
+
+#[test]
+fn sessions_are_counted_not_their_programs() {
+    let root = Root::new();
+    for name in ["one", "two"] {
+        root.start(name, &["cat"]);
+        root.run(&["exec", "-s", name, "echo"]).ok();
+    }
+    assert!(root.run(&["daemon", "restart"]).ok().contains("with 2 sessions"));
+    assert!(root.run(&["daemon", "stop"]).ok().contains("; 2 sessions go on"));
 }
 
 #[test]

@@ -72,9 +72,45 @@ fn a_daemon_that_does_not_answer() {
     let pid = root.daemon_pid();
     process::signal(pid, Signal::STOP);
     let (wrong, mend) = verdict(&root, "daemon");
-    assert!(wrong == "wrong" && mend.contains("daemon logs"), "{mend}");
+    assert!(wrong == "wrong" && mend.contains("daemon logs") && mend.contains(&format!("kill -9 {pid}")), "{mend}");
+    // commands do not wait for ever either
+    let said = root.run(&["daemon", "status"]).refused(5);
+    assert!(said.contains(&format!("(pid {pid}) does not answer")) && said.contains(&format!("kill -9 {pid}")), "{said}");
     process::signal(pid, Signal::CONT);
     assert_eq!(verdict(&root, "daemon").0, "fine");
+}
+
+#[test]
+fn a_socket_that_nobody_has_is_no_fault_of_the_daemon() {
+    let root = Root::new();
+    root.run(&["ls"]).ok();
+    let nobody = root.join("nosuch.sock").display().to_string();
+    let said = root.run(&["--socket", &nobody, "ls"]).refused(5);
+    assert!(said.contains(&format!("nobody listens at {nobody}, which --socket names")), "{said}");
+    let said = root.run_with(&["ls"], &[("SESSIONS_SOCKET", &nobody)]).refused(5);
+    assert!(said.contains("which SESSIONS_SOCKET names"), "{said}");
+    let (wrong, says, mend) = findings(&root, "daemon", &[("SESSIONS_SOCKET", &nobody)]).swap_remove(0);
+    assert!(wrong == "wrong" && says.contains("nobody listens at") && !mend.contains("kill"), "{says}: {mend}");
+    assert_eq!(root.daemons().len(), 1);
+}
+
+#[test]
+fn settings_that_others_can_change_are_found() {
+    let root = Root::new();
+    root.run(&["config", "init"]).ok();
+    assert_eq!(verdict(&root, "permissions").0, "fine");
+    set_mode(&root.join("config/config.toml"), 0o644);
+    assert_eq!(verdict(&root, "permissions").0, "fine", "they may be read");
+    set_mode(&root.join("config/config.toml"), 0o666);
+    let (wrong, mend) = verdict(&root, "permissions");
+    assert!(wrong == "wrong" && mend.starts_with("chmod go-w "), "{mend}");
+}
+
+#[test]
+fn the_variable_that_decides_the_locale_is_named() {
+    let root = Root::new();
+    let (wrong, _, mend) = findings(&root, "locale", &[("LC_ALL", "C")]).swap_remove(0);
+    assert_eq!((wrong.as_str(), mend.as_str()), ("wrong", "export LC_ALL=C.UTF-8"));
 }
 
 #[test]

@@ -49,7 +49,7 @@ fn start_status_restart_stop_and_logs() {
     root.start("two", BASH);
     let programs = (root.program("one"), root.program("two"));
     let text = root.run(&["daemon", "status"]).ok();
-    assert!(text.contains(&format!("pid {first}")) && text.contains("programs        2"), "{text}");
+    assert!(text.contains(&format!("pid {first}")) && text.contains("sessions        2"), "{text}");
 
     let text = root.run(&["daemon", "restart"]).ok();
     assert!(text.contains("2 sessions"), "{text}");

@@ -88,6 +88,9 @@ fn promise_10_lost_sessions_come_back_when_somebody_says_so() {
     }
     let listed = root.run(&["ls"]).ok();
     assert!(listed.contains("restorable"), "{listed}");
+    let doctor = root.run(&["doctor"]).refused_or_printed();
+    let about: Vec<&str> = doctor.lines().skip_while(|line| !line.contains("– restore")).take(2).collect();
+    assert!(about.len() == 2 && about[0].contains("lost") && about[1].ends_with("→ sessions-tui restore"), "{doctor}");
     // what was paused had nothing to lose but its processes
     assert_eq!(root.status("paused"), ("paused".into(), "night".into()));
     assert_eq!(root.runtime("paused")["state"]["state"], "hibernated");

@@ -194,6 +194,28 @@ fn lingering_is_explained_and_offered() {
 }
 
 #[test]
+fn what_lingering_does_not_do_is_said() {
+    let machine = Machine::new();
+    let said = machine.run(&["daemon", "install", "--as", "autostart", "--linger"]).ok();
+    assert!(said.contains("--linger does nothing"), "{said}");
+}
+
+#[test]
+fn everything_is_taken_away_though_a_manager_fails() {
+    let machine = Machine::new();
+    let unit = machine.file(&machine.json(&["daemon", "install", "--as", "systemd", "--json"]));
+    let entry = machine.file(&machine.json(&["daemon", "install", "--as", "autostart", "--json"]));
+    machine.program("systemctl", "#!/bin/sh\necho 'Failed to connect to bus' >&2; exit 1\n");
+    let said = machine.run(&["daemon", "uninstall"]);
+    assert_eq!(said.code, 1, "{said:?}");
+    assert!(said.stderr.contains("systemctl --user disable") && said.stderr.contains("Failed to connect to bus"), "{said:?}");
+    for file in [unit, entry] {
+        assert!(said.stdout.contains(&format!("{} removed", file.display())) && !file.exists(), "{said:?}");
+    }
+    assert!(machine.run(&["daemon", "uninstall"]).ok().contains("nothing was installed"));
+}
+
+#[test]
 fn a_manager_that_refuses_is_heard() {
     let machine = Machine::new();
     let script = "#!/bin/sh\ncase \"$*\" in *enable*) echo 'Unit is masked.' >&2; exit 1;; esac\n";

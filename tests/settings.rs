@@ -60,6 +60,99 @@ fn mistakes_are_told_with_their_place() {
 }
 
 #[test]
+fn each_mistake_is_a_line_in_the_order_of_the_file() {
+    let root = Root::new();
+    root.config("[theme]\nnam = \"dark\"\n[keys.dashboard]\nkil = \"X\"\nnew = 3\n[groups]\nb = \"x\"\n[webhooks]\ntimeout = \"0s\"\n");
+    let said = root.run(&["config", "check"]).refused(1);
+    let lines: Vec<&str> = said.lines().collect();
+    let parts = ["line 2, column 1", "line 4, column 1", "line 5, column 7", "line 7, column 5", "line 9, column 1"];
+    assert_eq!(lines.len(), parts.len(), "{said}");
+    for (line, part) in lines.iter().zip(parts) {
+        assert!(line.contains(part), "{part}: {said}");
+    }
+    assert!(lines[0].contains("did you mean \"name\"?") && lines[2].contains("text or a list of texts"), "{said}");
+    let json = root.run(&["config", "check", "--json"]);
+    assert_eq!((json.code, json.stderr.as_str()), (1, ""));
+    let mistakes: serde_json::Value = serde_json::from_str(&json.stdout).expect("JSON");
+    assert_eq!((mistakes.as_array().map(Vec::len), &mistakes[3]["line"]), (Some(5), &7.into()), "{mistakes}");
+}
+
+#[test]
+fn what_is_no_file_of_settings_keeps_nobody_waiting() {
+    let root = Root::new();
+    root.run(&["daemon", "start"]).ok();
+    std::fs::create_dir_all(root.join("config")).expect("a folder");
+    let path = root.join("config/config.toml");
+    let made = std::process::Command::new("mkfifo").arg(root.join("config/pipe")).status().expect("runs");
+    assert!(made.success());
+    for (target, part) in [("pipe", "not a regular file"), ("/dev/zero", "not a regular file")] {
+        let _ = std::fs::remove_file(&path);
+        std::os::unix::fs::symlink(target, &path).expect("links");
+        wait_until("the daemon to say so", || warnings(&root).contains(part));
+        assert!(root.run(&["config", "check"]).refused(1).contains(part), "{target}");
+    }
+    std::fs::remove_file(&path).expect("goes");
+    root.config(&"# long\n".repeat(200_000));
+    wait_until("the daemon to say so", || warnings(&root).contains("larger than 1 MiB"));
+    root.run(&["daemon", "restart"]).ok();
+    assert!(warnings(&root).contains("larger than 1 MiB"), "also one that starts");
+}
+
+#[test]
+fn what_is_written_is_for_this_user_alone_and_what_was_there_stays_as_open() {
+    use std::os::unix::fs::PermissionsExt;
+    let root = Root::new();
+    let mode = |part: &str| std::fs::metadata(root.join(part)).expect("there").permissions().mode() & 0o777;
+    root.run(&["config", "init"]).ok();
+    assert_eq!((mode("config"), mode("config/config.toml")), (0o700, 0o600));
+    std::fs::set_permissions(root.join("config"), PermissionsExt::from_mode(0o755)).expect("a mode");
+    std::fs::set_permissions(root.join("config/config.toml"), PermissionsExt::from_mode(0o644)).expect("a mode");
+    root.run(&["config", "init", "--force"]).ok();
+    assert_eq!((mode("config"), mode("config/config.toml")), (0o755, 0o644));
+}
+
+#[test]
+fn a_mistake_in_keys_or_colours_keeps_what_was_everywhere() {
+    let root = Root::new();
+    root.config("[groups]\nbuilds = 2\n[keys.dashboard]\nhelp = \"H\"\n");
+    root.run(&["daemon", "start"]).ok();
+    let term = Term::open(&root, 140, 24, &[]);
+    term.wait_for_text("sessions");
+    for (text, part) in [
+        ("[groups]\nbuilds = 3\n[keys.dashboard]\nhelp = \"hyper-x\"\n", "keys.dashboard.help"),
+        ("[groups]\nbuilds = 3\n[theme]\naccent = \"gren\"\n", "theme.accent"),
+    ] {
+        root.config(text);
+        wait_until("the mistake to be told", || warnings(&root).contains(part));
+        assert!(warnings(&root).contains("the settings of before are kept"));
+        assert_eq!(limit_of_builds(&root), Some(2));
+        term.wait_for_text(part);
+        assert!(!term.text().contains("the settings were changed"), "{}", term.text());
+        let log = std::fs::read_to_string(root.join("state/daemon.log")).expect("a log");
+        assert!(log.contains(part), "{log}");
+        let doctor = root.run(&["doctor"]).refused_or_printed();
+        let about: Vec<&str> = doctor.lines().skip_while(|line| !line.contains("config ")).take(2).collect();
+        assert!(about[0].starts_with('✗') && about[0].contains(part) && about[0].contains("of before are kept"), "{doctor}");
+        assert!(about[1].contains("counts at once") && !about[1].contains("restart"), "{doctor}");
+    }
+    // keys of before hold
+    term.send(b"H");
+    term.wait_for_text("attach, only to watch");
+    term.send(b"\x1b");
+    root.config("[groups]\nbuilds = 3\n");
+    term.wait_for_text("in order again");
+    assert_eq!(limit_of_builds(&root), Some(3));
+    term.send(b"q");
+    // one that starts with it has the rest of the file
+    root.run(&["daemon", "stop"]).ok();
+    root.config("[groups]\nbuilds = 4\n[theme]\naccent = \"gren\"\n");
+    assert_eq!(limit_of_builds(&root), Some(4));
+    root.run(&["daemon", "start"]).ok();
+    assert_eq!(limit_of_builds(&root), Some(4));
+    assert!(warnings(&root).contains("the usual keys and colours are used"), "{}", warnings(&root));
+}
+
+#[test]
 fn changes_count_at_once_and_a_mistake_keeps_what_was() {
     let root = Root::new();
     root.run(&["daemon", "start"]).ok();

@@ -89,7 +89,12 @@ fn files_are_created_changed_and_removed_and_told_as_one_event() {
     let last = events.iter().rfind(|event| event["type"] == "file_changed").expect("an event");
     assert!(last["data"]["files"].as_array().is_some_and(|files| files.len() <= 20), "only some are named: {last}");
     let said = root.run(&["files", "api", "changed", "--limit", "2"]).ok();
-    assert!(said.contains("2 of 53 files changed") && said.contains("folders watched"), "{said}");
+    assert!(
+        said.contains("53 files changed in")
+            && said.contains("; the newest 2 are shown, --limit shows more; ")
+            && said.contains("folders watched"),
+        "{said}"
+    );
     // nothing of it is the session's own activity, and callers cannot tell such events
     root.run(&["event", "api", "file_changed"]).refused(2);
 }

@@ -50,4 +50,5 @@ pub fn check_agents(folder: &std::path::Path) -> Vec<String> {
 
 pub use holder::run as run_holder;
 pub use server::{Place, StartError, run as run_daemon};
+pub use settings::FirstSettings;
 pub use store::{look as look_at_database, refuse_newer as refuse_newer_database};

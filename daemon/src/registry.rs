@@ -1,6 +1,6 @@
 //! Live runtimes by id, and whose they are now. Its lock is never held across an await.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use shared::exec::Language;
@@ -106,7 +106,8 @@ impl Registry {
         self.live().handles.values().cloned().collect()
     }
 
-    pub fn count(&self) -> usize {
-        self.live().handles.len()
+    /// How many sessions have something that runs: a program and its interpreters are one.
+    pub fn count_sessions(&self) -> usize {
+        self.live().handles.values().map(|handle| handle.facts.session()).collect::<HashSet<_>>().len()
     }
 }

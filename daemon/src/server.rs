@@ -14,7 +14,6 @@ use interprocess::local_socket::traits::StreamCommon;
 use interprocess::local_socket::{GenericFilePath, ListenerOptions};
 use interprocess::os::unix::local_socket::ListenerOptionsExt;
 use rustix::fs::FlockOperation;
-use shared::config::Config;
 use shared::paths::Paths;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
@@ -25,7 +24,7 @@ use crate::log::Log;
 use crate::peer::Peer;
 use crate::queue::Queue;
 use crate::registry::Registry;
-use crate::settings::{self, Settings};
+use crate::settings::{self, FirstSettings, Settings};
 use crate::store::{self, StoreHandle};
 use crate::upkeep::{self, Upkeep};
 use crate::watch::{self as files_watch, Watch};
@@ -62,8 +61,8 @@ pub enum Place {
 /// How long a daemon that leaves may take to store what is left.
 const LEAVING_PATIENCE: Duration = Duration::from_secs(10);
 
-/// Runs the daemon until it is told to stop; `wrong` is what is wrong with `config.toml`. `ready` is called once clients can connect.
-pub async fn run(paths: Paths, config: Config, wrong: Vec<String>, place: Place, ready: impl FnOnce()) -> Result<(), StartError> {
+/// Runs the daemon until it is told to stop. `ready` is called once clients can connect.
+pub async fn run(paths: Paths, settings: FirstSettings, place: Place, ready: impl FnOnce()) -> Result<(), StartError> {
     // whoever started us may be in a session: what happens to that is not for us
     crate::holder::leave_sessions();
     files::private_dir(&paths.state)?;
@@ -79,7 +78,7 @@ pub async fn run(paths: Paths, config: Config, wrong: Vec<String>, place: Place,
     }
     let open_files = raise_file_limit();
     let log = Log::open(&paths.log());
-    let context = open_world(paths, config, log, wrong, open_files).await?;
+    let context = open_world(paths, settings, log, open_files).await?;
     recover::recover(&context).await?;
     webhook::start(&context);
     request::drain_hooks(&context).await;
@@ -89,7 +88,7 @@ pub async fn run(paths: Paths, config: Config, wrong: Vec<String>, place: Place,
         "daemon {} started, pid {}, {} going on",
         shared::VERSION,
         std::process::id(),
-        shared::text::count(context.registry.count(), "session")
+        shared::text::count(context.registry.count_sessions(), "session")
     ));
     ready();
     for work in [
@@ -165,8 +164,8 @@ fn raise_file_limit() -> Option<u64> {
     limit.current
 }
 
-async fn open_world(paths: Paths, config: Config, log: Log, wrong: Vec<String>, open_files: Option<u64>) -> Result<Context, StartError> {
-    let settings = Settings::new(&paths, config, wrong);
+async fn open_world(paths: Paths, settings: FirstSettings, log: Log, open_files: Option<u64>) -> Result<Context, StartError> {
+    let settings = Settings::new(&paths, settings);
     for sentence in settings.wrong() {
         log.warn(&sentence);
     }

@@ -3,7 +3,6 @@
 
 mod follow;
 
-use std::io;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use shared::config::Config;
@@ -16,7 +15,17 @@ use crate::files;
 
 pub use follow::run;
 
+/// What the daemon begins with.
+pub struct FirstSettings {
+    pub config: Config,
+    /// What is wrong with `config.toml`, a sentence each.
+    pub wrong: Vec<String>,
+    /// Reads the file again, and says why it cannot be used: keys and colours are in it, which only the client knows.
+    pub read: fn(&Paths) -> Result<Config, String>,
+}
+
 pub struct Settings {
+    read: fn(&Paths) -> Result<Config, String>,
     config: RwLock<Arc<Config>>,
     agents: RwLock<Arc<Agents>>,
     /// What those were read from, by the names of the files.
@@ -28,12 +37,13 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// With what is wrong with `config.toml`, if something is.
-    pub fn new(paths: &Paths, config: Config, mut wrong: Vec<String>) -> Self {
+    pub fn new(paths: &Paths, first: FirstSettings) -> Self {
+        let FirstSettings { config, mut wrong, read } = first;
         let manifests = files::read_folder(&paths.agents(), "toml");
         let (agents, of_agents) = Agents::read(&manifests);
         wrong.extend(of_agents);
         Self {
+            read,
             config: RwLock::new(Arc::new(config)),
             agents: RwLock::new(Arc::new(agents)),
             manifests: Mutex::new(manifests),
@@ -65,7 +75,7 @@ fn read_again(context: &Context, blind: Option<String>) {
     let settings = &context.settings;
     let mut wrong: Vec<String> = blind.into_iter().collect();
     let mut changed = Vec::new();
-    match read_config(&context.paths) {
+    match (settings.read)(&context.paths) {
         Ok(config) => {
             let before = settings.config();
             if *before != config {
@@ -99,16 +109,6 @@ fn read_again(context: &Context, blind: Option<String>) {
     }
     if !changed.is_empty() || wrong != before {
         settings.changes.send_modify(|count| *count += 1);
-    }
-}
-
-/// A file that is not there is one that says nothing.
-fn read_config(paths: &Paths) -> Result<Config, String> {
-    let path = paths.config_file();
-    match std::fs::read_to_string(&path) {
-        Ok(text) => Config::parse(&text).map_err(|error| error.to_string()),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Config::default()),
-        Err(error) => Err(format!("{}: {error}", path.display())),
     }
 }
 

@@ -1,13 +1,17 @@
 //! `config.toml`: its types and defaults. Reads no file.
 
 mod check;
+mod words;
 
 use std::collections::BTreeMap;
+use std::fmt;
 
 use schemars::JsonSchema;
+use serde::de::{Deserializer, SeqAccess, Visitor};
 use serde::{Deserialize, Serialize};
 
-pub use check::{ConfigError, Wrong, did_you_mean, located, place};
+pub use check::{CheckLook, ConfigError, Mistakes, Wrong, located, place};
+pub use words::did_you_mean;
 
 /// Every setting with what it means, as a file that changes nothing: what is set is commented out.
 pub const COMMENTED_DEFAULT: &str = include_str!("config/default.toml");
@@ -180,7 +184,7 @@ impl Default for ShellConfig {
 }
 
 /// The dashboard's colours.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema)]
 #[serde(default)]
 pub struct ThemeConfig {
     /// `dark`, `light`, `contrast`, `16` or `none`; without it, what the terminal can show.
@@ -188,6 +192,16 @@ pub struct ThemeConfig {
     /// Own colours, by what they mean.
     #[serde(flatten)]
     pub colours: BTreeMap<String, String>,
+}
+
+/// Not derived: what is flattened forgets where it was written.
+impl<'de> Deserialize<'de> for ThemeConfig {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        // in an answer of the daemon a name that is not set is null
+        let mut all = BTreeMap::<String, Option<String>>::deserialize(deserializer)?;
+        let name = all.remove("name").flatten();
+        Ok(Self { name, colours: all.into_iter().filter_map(|(role, colour)| Some((role, colour?))).collect() })
+    }
 }
 
 /// Defaults by kind of session; `--idle-timeout` and `--max-duration` say otherwise for one.
@@ -330,19 +344,39 @@ pub struct Keys {
 }
 
 /// `kill = "x"` or `kill = ["x", "delete"]`.
-fn one_or_more<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<BTreeMap<String, Vec<String>>, D::Error> {
-    #[derive(Deserialize)]
-    #[serde(untagged)]
-    enum OneOrMore {
-        One(String),
-        More(Vec<String>),
+fn one_or_more<'de, D: Deserializer<'de>>(deserializer: D) -> Result<BTreeMap<String, Vec<String>>, D::Error> {
+    struct OneOrMore(Vec<String>);
+
+    impl<'de> Deserialize<'de> for OneOrMore {
+        fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+            deserializer.deserialize_any(Texts).map(Self)
+        }
     }
+
+    struct Texts;
+
+    impl<'de> Visitor<'de> for Texts {
+        type Value = Vec<String>;
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("text or a list of texts")
+        }
+
+        fn visit_str<E>(self, text: &str) -> Result<Vec<String>, E> {
+            Ok(vec![text.to_owned()])
+        }
+
+        fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Vec<String>, A::Error> {
+            let mut texts = Vec::new();
+            while let Some(text) = items.next_element()? {
+                texts.push(text);
+            }
+            Ok(texts)
+        }
+    }
+
     let read = BTreeMap::<String, OneOrMore>::deserialize(deserializer)?;
-    let all = read.into_iter().map(|(name, keys)| match keys {
-        OneOrMore::One(key) => (name, vec![key]),
-        OneOrMore::More(keys) => (name, keys),
-    });
-    Ok(all.collect())
+    Ok(read.into_iter().map(|(name, keys)| (name, keys.0)).collect())
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -518,6 +552,10 @@ mod tests {
         let text = "restore = \"auto\"\n[keys]\nprefix = \"ctrl-a\"\n[keys.dashboard]\nkill = \"X\"\n[theme]\naccent = \"red\"\n[groups]\nb = 2\n[policy.task]\nidle_timeout = \"2m\"\n";
         let config = Config::parse(text).expect("fine");
         let shown = toml::to_string(&config).expect("is TOML");
-        assert_eq!(Config::parse(&shown), Ok(config), "{shown}");
+        assert_eq!(Config::parse(&shown), Ok(config.clone()), "{shown}");
+        for config in [config, Config::default()] {
+            let sent = serde_json::to_string(&config).expect("serialises");
+            assert_eq!(serde_json::from_str::<Config>(&sent).expect("as it was sent"), config);
+        }
     }
 }

@@ -5,7 +5,7 @@ use std::fmt;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// A length of time as people write it: `500ms`, `30s`, `10m`, `1h`, `2d`.
+/// A length of time as people write it: `500ms`, `30s`, `10m`, `1h`, `1h30m`, `2d`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(try_from = "String", into = "String")]
 pub struct Span {
@@ -35,19 +35,33 @@ impl Span {
     }
 
     pub fn parse(text: &str) -> Result<Self, String> {
-        let wrong = || format!("{text:?} is not a duration: write 500ms, 30s, 10m, 1h or 2d");
-        let digits = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
-        let (number, unit) = text.split_at(digits);
-        let number: f64 = number.parse().map_err(|_| wrong())?;
-        let factor = match unit {
-            "ms" => 1.0,
-            "s" | "" => 1000.0,
-            "m" => 60_000.0,
-            "h" => 3_600_000.0,
-            "d" => 86_400_000.0,
-            _ => return Err(wrong()),
-        };
-        let ms = number * factor;
+        let wrong = || format!("{text:?} is not a duration: write 500ms, 30s, 10m, 1h, 1h30m or 2d");
+        let (mut rest, mut ms, mut above) = (text, 0.0, f64::INFINITY);
+        loop {
+            let digits = rest.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(rest.len());
+            let (number, after) = rest.split_at(digits);
+            let number: f64 = number.parse().map_err(|_| wrong())?;
+            let (unit, after) = after.split_at(after.find(|c: char| c.is_ascii_digit()).unwrap_or(after.len()));
+            let factor = match unit {
+                "ms" => 1.0,
+                "s" => 1000.0,
+                // seconds, if that is all
+                "" if rest.len() == text.len() => 1000.0,
+                "m" => 60_000.0,
+                "h" => 3_600_000.0,
+                "d" => 86_400_000.0,
+                _ => return Err(wrong()),
+            };
+            // hours before minutes, each once
+            if factor >= above {
+                return Err(wrong());
+            }
+            ms += number * factor;
+            (rest, above) = (after, factor);
+            if rest.is_empty() {
+                break;
+            }
+        }
         if !(0.0..=MAX_MS).contains(&ms) {
             return Err(wrong());
         }
@@ -166,14 +180,23 @@ mod tests {
 
     #[test]
     fn spans_are_written_as_they_are_read() {
-        for (text, ms) in
-            [("500ms", 500), ("2s", 2000), ("2", 2000), ("1.5s", 1500), ("10m", 600_000), ("1h", 3_600_000), ("2d", 172_800_000)]
-        {
+        for (text, ms) in [
+            ("500ms", 500),
+            ("2s", 2000),
+            ("2", 2000),
+            ("1.5s", 1500),
+            ("10m", 600_000),
+            ("1h", 3_600_000),
+            ("2d", 172_800_000),
+            ("1h30m", 5_400_000),
+            ("1d2h", 93_600_000),
+            ("1m500ms", 60_500),
+        ] {
             let span = Span::parse(text).expect(text);
             assert_eq!(span.ms, ms, "{text}");
             assert_eq!(Span::parse(&span.to_string()), Ok(span), "{text}");
         }
-        for text in ["", "s", "5 s", "-1s", "1y", "1e9h", "99999d"] {
+        for text in ["", "s", "5 s", "-1s", "1y", "1e9h", "99999d", "1h30", "30m1h", "1m1m", "1h m", "1h-1m"] {
             assert!(Span::parse(text).is_err(), "{text}");
         }
     }

@@ -125,6 +125,9 @@ fn reason(rule: &str, error: &regex::Error) -> String {
 
 /// Whether these rules can be used; the error is a sentence.
 pub fn check(own: &[String]) -> Result<(), String> {
+    if let Some(rule) = own.iter().find(|rule| rule.is_empty()) {
+        return Err(format!("{rule:?} is no rule: it finds nothing"));
+    }
     // the known ones need no check, and this is asked by every command that reads the settings
     if own.is_empty() { Ok(()) } else { Redactor::new(own).map(|_| ()) }
 }

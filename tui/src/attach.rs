@@ -8,7 +8,7 @@ use shared::exec::Language;
 use shared::filter::Filter;
 use shared::id::SessionId;
 use shared::keys::{Action, PrefixKeys};
-use shared::message::{Attach, Attached, Code, Detached, Direction, Failure, Push, Request};
+use shared::message::{Attach, Attached, Code, Detached, Direction, Failure, Layers, Push, Request};
 use shared::paths::Paths;
 use shared::replay::Of;
 use tokio::signal::unix::{SignalKind, signal};
@@ -49,6 +49,7 @@ pub async fn attach(paths: &Paths, mut client: Client, wish: &Wish) -> Result<Le
             "attach needs a terminal on standard input and output: in scripts use `send`, `screen` and `wait` instead",
         ));
     }
+    refuse_own(&mut client, wish).await?;
     let tty = Tty::raw().map_err(broken)?;
     let keys = PrefixKeys::new(wish.prefix);
     let mut session = Session {
@@ -86,6 +87,20 @@ pub async fn attach(paths: &Paths, mut client: Client, wish: &Wish) -> Result<Le
             Err(Trouble::Daemon(_)) => crashes.again(paths).await?,
         };
     }
+}
+
+/// The session this runs in, before anything is done to the terminal: it would only see its own picture. The daemon refuses it too, for
+/// whoever has lost the mark.
+pub async fn refuse_own(client: &mut Client, wish: &Wish) -> Result<(), Failure> {
+    let Some(own) = environment::own_session() else { return Ok(()) };
+    // whatever else is wrong with the name is said when it is attached to
+    let Ok(layers) = client.call::<Layers>(Request::Show { name: wish.name.clone() }).await else { return Ok(()) };
+    if layers.session.id != own {
+        return Ok(());
+    }
+    let name = shared::text::visible(&layers.thread.name);
+    let why = format!("this terminal is inside session {name}: attached to itself it would only see its own picture");
+    Err(Failure::new(Code::Status, why))
 }
 
 #[expect(clippy::needless_pass_by_value, reason = "the form map_err wants")]

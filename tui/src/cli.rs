@@ -42,7 +42,7 @@ use crate::environment;
 pub use completions::{answer_shell, parse};
 pub(crate) use daemon::install;
 pub use daemon::{announce_ready, announce_refusal, announce_waiting};
-pub use doctor::doctor;
+pub use doctor::{Lookers, doctor};
 pub use table::{ago, bytes, command_words, length, mark, short_path, status_words, what};
 
 const EXAMPLES: &str = "\
@@ -86,6 +86,9 @@ pub enum Command {
     )]
     Ls(LsArgs),
     /// Attach to a session; ctrl-b d detaches, ctrl-b n and p go to the next and previous, ctrl-b [ looks back, ctrl-b ? shows the keys
+    #[command(
+        after_help = "Examples:\n  sessions-tui attach                 the one that was active last\n  sessions-tui attach api\n  sessions-tui attach api --read-only\n  sessions-tui attach api -l python   what was run in its python, and a prompt for more"
+    )]
     Attach {
         /// The session; without it, the one that was active last
         name: Option<String>,
@@ -97,6 +100,7 @@ pub enum Command {
         read_only: bool,
     },
     /// Detach every client from a session
+    #[command(after_help = "Example:\n  sessions-tui detach api        it goes on; ctrl-b d detaches only the window it is typed in")]
     Detach {
         /// The session: its name, its id, or the beginning of either
         name: String,
@@ -119,6 +123,9 @@ pub enum Command {
     )]
     Send(SendArgs),
     /// Print what is on a session's screen
+    #[command(
+        after_help = "Examples:\n  sessions-tui screen api\n  sessions-tui screen api --scrollback 1000 | grep -i error\n  sessions-tui screen api --ansi"
+    )]
     Screen {
         /// The session: its name, its id, or the beginning of either
         name: String,
@@ -225,6 +232,7 @@ pub enum Command {
     #[command(flatten)]
     Stats(stats::StatsCommand),
     /// Groups of sessions of which only so many run at once
+    #[command(after_help = group::HELP)]
     Group {
         #[command(subcommand)]
         command: group::GroupCommand,
@@ -281,6 +289,7 @@ pub enum Command {
         command: config::ConfigCommand,
     },
     /// The daemon: starts by itself when it is needed
+    #[command(after_help = daemon::HELP)]
     Daemon {
         #[command(subcommand)]
         command: DaemonCommand,
@@ -466,7 +475,7 @@ pub async fn run(cli: Cli, check_agents: config::CheckAgents) -> ExitCode {
         match cli.command {
             None => crate::run::dashboard(&paths).await.map(|()| ExitCode::SUCCESS),
             Some(Command::Exec(command)) => exec::perform(&paths, command).await,
-            Some(Command::Config { command }) => config::perform(&paths, command, check_agents).await.map(|()| ExitCode::SUCCESS),
+            Some(Command::Config { command }) => config::perform(&paths, command, check_agents).await,
             Some(command) => perform(&paths, command).await.map(|()| ExitCode::SUCCESS),
         }
     };

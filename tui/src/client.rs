@@ -3,10 +3,12 @@
 use std::collections::VecDeque;
 use std::io;
 use std::path::Path;
+use std::time::Duration;
 
 use interprocess::local_socket::GenericFilePath;
 use interprocess::local_socket::tokio::Stream;
 use interprocess::local_socket::tokio::prelude::*;
+use interprocess::local_socket::traits::StreamCommon;
 use serde::de::DeserializeOwned;
 use shared::frame;
 use shared::message::{Answer, Call, Code, Failure, Hello, HelloLine, INPUT, OUTPUT, PROTOCOL, Push, Request};
@@ -43,6 +45,17 @@ pub enum Incoming {
     Output(Vec<u8>),
 }
 
+/// A daemon says hello before anything else, at once: whatever takes longer is stopped or stuck. Answers may take as long as they like.
+const GREETING: Duration = Duration::from_secs(10);
+
+/// Whoever listens does not even say hello.
+#[derive(Debug, thiserror::Error)]
+#[error("it says nothing")]
+pub struct Silent {
+    /// Which process that is, if the system tells.
+    pub pid: Option<u32>,
+}
+
 impl Client {
     /// Connects and exchanges versions. The inner failure is something else than a daemon of ours. A first call travels
     /// with the hello, so that a short command waits for the daemon only once; its answer is the next to arrive.
@@ -60,7 +73,9 @@ impl Client {
             client.next_id += 1;
         }
         client.stream.write_all(&line).await?;
-        let line = client.line().await?;
+        let pid = client.stream.peer_creds().ok().and_then(|peer| peer.pid()).and_then(|pid| u32::try_from(pid).ok());
+        let silent = |_| io::Error::new(io::ErrorKind::TimedOut, Silent { pid });
+        let line = tokio::time::timeout(GREETING, client.line()).await.map_err(silent)??;
         if line.starts_with(b"{\"push\"") {
             // it is leaving, and says so instead of a hello
             return Err(io::Error::new(io::ErrorKind::UnexpectedEof, "the daemon is stopping"));

@@ -11,7 +11,7 @@ use shared::paths::Paths;
 use shared::runtime::{MARKS, ROLE};
 use tokio::sync::mpsc;
 
-use crate::client::{Acts, Client, FIRST};
+use crate::client::{Acts, Client, FIRST, Silent};
 use crate::environment;
 
 /// A daemon that another client is starting gets this long to listen.
@@ -76,11 +76,45 @@ async fn reach(paths: &Paths, acts: Acts, first: Option<&Request>) -> Result<Opt
                 | io::ErrorKind::UnexpectedEof
                 | io::ErrorKind::ConnectionReset => {}
                 io::ErrorKind::BrokenPipe | io::ErrorKind::NotADirectory => {}
+                io::ErrorKind::TimedOut => return Err(no_daemon(silent(paths, pid_of(&error)))),
                 _ => return Err(no_daemon(format!("cannot reach the daemon at {}: {error}", socket.display()))),
             },
         }
     }
     Ok(None)
+}
+
+fn pid_of(error: &io::Error) -> Option<u32> {
+    error.get_ref().and_then(|inner| inner.downcast_ref::<Silent>()).and_then(|silent| silent.pid)
+}
+
+/// What can be done about a daemon that listens and says nothing.
+fn silent(paths: &Paths, pid: Option<u32>) -> String {
+    let log = paths.log();
+    match pid {
+        Some(pid) => format!(
+            "the daemon (pid {pid}) does not answer: it is stopped or stuck; see {}, or end it with `kill -9 {pid}`: sessions go on",
+            log.display()
+        ),
+        None => format!("the daemon does not answer: it is stopped or stuck; see {}; it can be killed, sessions go on", log.display()),
+    }
+}
+
+/// Where the daemon of this place listens, if that is not where the user says.
+pub fn elsewhere(paths: &Paths) -> Option<PathBuf> {
+    let socket = PathBuf::from(std::fs::read_to_string(paths.pointer()).ok()?);
+    (paths.socket_is_named() && socket != paths.socket() && std::os::unix::net::UnixStream::connect(&socket).is_ok()).then_some(socket)
+}
+
+/// That nobody is at the socket which the user named.
+pub fn nobody_at(paths: &Paths, listens: &std::path::Path) -> String {
+    let named = paths.socket();
+    let by = if std::env::var_os("SESSIONS_SOCKET").is_some_and(|variable| variable == named.as_os_str()) {
+        "SESSIONS_SOCKET"
+    } else {
+        "--socket"
+    };
+    format!("nobody listens at {}, which {by} names; the daemon of this place listens at {}", named.display(), listens.display())
 }
 
 /// The daemon, started if it is not running; of a version we can talk to.
@@ -160,6 +194,9 @@ async fn start_as(paths: &Paths, acts: Acts) -> Result<Client, Failure> {
                 return Ok(client);
             }
             tokio::time::sleep(RETRY).await;
+        }
+        if let Some(listens) = elsewhere(paths) {
+            return Err(no_daemon(nobody_at(paths, &listens)));
         }
         if Instant::now() >= deadline {
             return Err(no_daemon(format!(

@@ -5,7 +5,6 @@ use std::path::PathBuf;
 
 use rustix::io::FdFlags;
 
-use shared::config::Config;
 use shared::id::SessionId;
 use shared::paths::{Environment, PathError, Paths};
 
@@ -22,18 +21,6 @@ pub fn paths(socket: Option<PathBuf>) -> Result<Paths, PathError> {
         temp: std::env::temp_dir(),
         uid: rustix::process::geteuid().as_raw(),
     })
-}
-
-/// The settings, and what is wrong with the file if something is: then the defaults hold.
-pub fn load_config(paths: &Paths) -> (Config, Option<String>) {
-    match std::fs::read_to_string(paths.config_file()) {
-        Ok(text) => match Config::parse(&text) {
-            Ok(config) => (config, None),
-            Err(error) => (Config::without_settings(&text), Some(format!("{error}; the defaults are used"))),
-        },
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => (Config::default(), None),
-        Err(error) => (Config::default(), Some(format!("{}: {error}; the defaults are used", paths.config_file().display()))),
-    }
 }
 
 /// Keeps descriptors that we were started with, beyond the standard three, from the processes we start. A daemon that

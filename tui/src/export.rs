@@ -20,7 +20,6 @@ use shared::replay::{MarkKind, Moment, Of, Outline, Records, Seek, What};
 use shared::screen::{Keyframe, Screen};
 
 use crate::client::Client;
-use crate::environment;
 
 /// Asked for at a time.
 const BATCH: u32 = 512 << 10;
@@ -180,7 +179,7 @@ pub async fn to_file(
 
 /// The rules of the settings; without being able to read those, nothing is given away.
 pub fn redactor(paths: &Paths) -> Result<Redactor, Failure> {
-    let (config, warning) = environment::load_config(paths);
+    let (config, warning) = crate::settings::load_config(paths);
     if let Some(warning) = warning {
         let why = warning.trim_end_matches("; the defaults are used");
         return Err(Failure::usage(format!("{why}: your rules for secrets are not known, so nothing is exported; mend it, or give --raw")));

@@ -313,6 +313,16 @@ impl fmt::Display for Key {
     }
 }
 
+/// Whether an action can be asked for somewhere where this row can.
+fn meets(row: &Row, name: &str) -> bool {
+    ROWS.iter().any(|other| other.name == name && other.places.iter().any(|place| row.places.contains(place)))
+}
+
+/// Whether two actions can be asked for in the same place.
+fn meet(one: &str, other: &str) -> bool {
+    ROWS.iter().any(|row| row.name == one && meets(row, other))
+}
+
 /// The table with the user's own keys in it.
 #[derive(Clone, Debug)]
 pub struct Keymap {
@@ -332,6 +342,7 @@ impl Keymap {
     pub fn with(wishes: &BTreeMap<String, Vec<String>>) -> (Self, Vec<Wrong>) {
         let mut map = Self::default();
         let mut complaints = Vec::new();
+        let mut wished: Vec<(&str, Key)> = Vec::new();
         for (name, keys) in wishes {
             if !ROWS.iter().any(|row| row.name == name) {
                 let mut names: Vec<&str> = ROWS.iter().map(|row| row.name).collect();
@@ -343,7 +354,15 @@ impl Keymap {
             let mut parsed = Vec::new();
             for key in keys {
                 match Key::parse(key) {
-                    Some(key) => parsed.push(key),
+                    Some(key) => {
+                        let same = wished.iter().find(|(other, known)| *known == key && other != name && meet(other, name));
+                        if let Some((other, _)) = same {
+                            let reason = format!("{key} is also the key of {other:?}, in the same place");
+                            complaints.push(Wrong::new(&format!("keys.dashboard.{name}"), reason));
+                        }
+                        wished.push((name, key));
+                        parsed.push(key);
+                    }
                     None => complaints.push(Wrong::new(&format!("keys.dashboard.{name}"), format!("{key:?} is not a key"))),
                 }
             }
@@ -354,8 +373,7 @@ impl Keymap {
             }
             // taken from whoever had them in the same place
             for (index, row) in ROWS.iter().enumerate() {
-                let meets = |other: &Row| other.name == name && other.places.iter().any(|place| row.places.contains(place));
-                if row.name != name && !wishes.contains_key(row.name) && ROWS.iter().any(meets) {
+                if row.name != name && !wishes.contains_key(row.name) && meets(row, name) {
                     map.keys[index].retain(|key| !parsed.contains(key));
                 }
             }
@@ -464,6 +482,15 @@ mod tests {
         assert!(complaints.is_empty(), "{complaints:?}");
         assert_eq!(map.hint(List, Action::Kill), "ctrl-k");
         assert_eq!(map.hint(List, Action::Remove), ":remove", "without a key, by name");
+    }
+
+    #[test]
+    fn one_key_for_two_actions_in_the_same_place_is_a_mistake() {
+        for (one, other, mistakes) in [("kill", "rename", 1), ("kill", "kinds", 1), ("next-tab", "split", 0), ("left", "new", 1)] {
+            let wishes = [one, other].map(|name| (name.to_owned(), vec!["X".to_owned()]));
+            let complaints = Keymap::with(&BTreeMap::from(wishes)).1;
+            assert_eq!(complaints.len(), mistakes, "{one} and {other}: {complaints:?}");
+        }
     }
 
     #[test]

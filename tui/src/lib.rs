@@ -27,4 +27,5 @@ mod window;
 pub use notify_ready::notify_ready;
 pub use service::ALREADY_RUNNING;
 
-pub use environment::{keep_descriptors_to_ourselves, load_config, paths};
+pub use environment::{keep_descriptors_to_ourselves, paths};
+pub use settings::{config as read_config, load_config};

@@ -28,7 +28,9 @@ fn main() -> ExitCode {
             let place = if *takes_over { Place::BeingLeft } else { Place::Free };
             runtime.block_on(run_daemon(&cli, *detached, place))
         }
-        Some(Command::Doctor(args)) => runtime.block_on(cli::doctor(&cli, *args, daemon::look_at_database)),
+        Some(Command::Doctor(args)) => {
+            runtime.block_on(cli::doctor(&cli, *args, cli::Lookers { database: daemon::look_at_database, agents: daemon::check_agents }))
+        }
         _ => runtime.block_on(cli::run(cli, daemon::check_agents)),
     };
     // a thread waiting in a system call must not keep us
@@ -54,6 +56,7 @@ async fn run_daemon(cli: &Cli, detached: bool, place: Place) -> ExitCode {
         cli::announce_waiting();
     }
     let (config, warning) = tui::load_config(&paths);
+    let settings = daemon::FirstSettings { config, wrong: warning.into_iter().collect(), read: tui::read_config };
     let ready = || {
         tui::notify_ready();
         if detached {
@@ -62,7 +65,7 @@ async fn run_daemon(cli: &Cli, detached: bool, place: Place) -> ExitCode {
             redirect_output_to_null();
         }
     };
-    match Box::pin(daemon::run_daemon(paths, config, warning.into_iter().collect(), place, ready)).await {
+    match Box::pin(daemon::run_daemon(paths, settings, place, ready)).await {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => refuse(&error.to_string(), matches!(error, StartError::AlreadyRunning(_)), detached),
     }

@@ -295,10 +295,13 @@ impl Dashboard {
     /// The daemon tells that the file has changed; what of it is ours is read here.
     fn take_settings(&mut self, mut wrong: Vec<String>) -> Event {
         match settings::read(&self.paths) {
-            Ok((look, complaints)) => {
-                // of single keys and colours: said once, the rest is used
-                self.events.extend(complaints.into_iter().map(Event::Complaint));
-                Event::Settings { look: Some(Box::new(look)), wrong }
+            Ok((look, complaints)) if complaints.is_empty() => Event::Settings { look: Some(Box::new(look)), wrong },
+            // a mistake in single keys or colours keeps those of before, as any other
+            Ok((_, complaints)) => {
+                if wrong.is_empty() {
+                    wrong = complaints;
+                }
+                Event::Settings { look: None, wrong }
             }
             // the daemon has said why
             Err(why) => {

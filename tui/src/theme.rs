@@ -64,36 +64,40 @@ impl Colours {
 impl Theme {
     /// The theme of the settings, as far as the terminal can show it, and what is wrong with the settings.
     pub fn new(name: Option<&str>, own: &BTreeMap<String, String>, colours: Colours) -> (Self, Vec<Wrong>) {
-        let mut complaints = Vec::new();
+        let complaints = Self::wrong(name, own);
         let mut theme = match (name, colours) {
             (_, Colours::None) => return (Self { has_colours: false, ..Self::none() }, complaints),
             (Some("none"), _) => return (Self::none(), complaints),
             (Some("light"), _) => Self::light(),
             (Some("contrast"), _) => Self::contrast(),
-            (Some("16"), _) => Self::sixteen(),
-            (Some("dark"), _) => Self::dark(),
-            (None, Colours::Sixteen) => Self::sixteen(),
-            (None, Colours::Many) => Self::dark(),
-            (Some(other), _) => {
-                complaints.push(Wrong::new("theme.name", format!("{other:?} is not known: {}", did_you_mean(other, NAMES.into_iter()))));
-                Self::dark()
-            }
+            (Some("16"), _) | (None, Colours::Sixteen) => Self::sixteen(),
+            (Some(_), _) | (None, Colours::Many) => Self::dark(),
         };
         for (role, text) in own {
-            let Some(colour) = text.parse::<Color>().ok() else {
-                let reason = format!("{text:?} is not a colour: write it as \"#ff8800\", \"cyan\" or \"208\"");
-                complaints.push(Wrong { path: vec!["theme".to_owned(), role.clone()], reason });
-                continue;
-            };
-            match theme.role(role) {
-                Some(style) => *style = style.fg(colour),
-                None => {
-                    let reason = format!("this is not known: {}", did_you_mean(role, ROLES.into_iter()));
-                    complaints.push(Wrong { path: vec!["theme".to_owned(), role.clone()], reason });
-                }
+            if let (Some(style), Ok(colour)) = (theme.role(role), text.parse::<Color>()) {
+                *style = style.fg(colour);
             }
         }
         (theme, complaints)
+    }
+
+    /// What is wrong with the settings, whether or not this terminal can show them.
+    fn wrong(name: Option<&str>, own: &BTreeMap<String, String>) -> Vec<Wrong> {
+        let mut complaints = Vec::new();
+        if let Some(name) = name.filter(|name| !NAMES.contains(name)) {
+            complaints.push(Wrong::new("theme.name", format!("{name:?} is not known: {}", did_you_mean(name, NAMES.into_iter()))));
+        }
+        for (role, text) in own {
+            let reason = if !ROLES.contains(&role.as_str()) {
+                format!("this is not known: {}", did_you_mean(role, ROLES.into_iter().chain(["name"])))
+            } else if text.parse::<Color>().is_err() {
+                format!("{text:?} is not a colour: write it as \"#ff8800\", \"cyan\" or \"208\"")
+            } else {
+                continue;
+            };
+            complaints.push(Wrong { path: vec!["theme".to_owned(), role.clone()], reason });
+        }
+        complaints
     }
 
     fn role(&mut self, name: &str) -> Option<&mut Style> {
@@ -277,5 +281,9 @@ mod tests {
         assert_eq!(theme.accent.fg, Some(Color::Rgb(255, 136, 0)));
         assert_eq!(complaints.len(), 2, "{complaints:?}");
         assert_eq!(Theme::new(Some("drak"), &BTreeMap::new(), Colours::Many).1.len(), 1);
+        assert_eq!(Theme::new(Some("none"), &own, Colours::None).1.len(), 2, "wrong is wrong on every terminal");
+        let misspelt = BTreeMap::from([("nam".to_owned(), "dark".to_owned())]);
+        let said = Theme::new(None, &misspelt, Colours::Many).1.swap_remove(0).reason;
+        assert!(said.contains("did you mean \"name\"?"), "{said}");
     }
 }

@@ -24,7 +24,7 @@ pub fn status(context: &Context) -> Result<DaemonStatus, Failure> {
         version: shared::VERSION.to_owned(),
         protocol: PROTOCOL,
         started_at: context.started_at,
-        live_sessions: context.registry.count() as u32,
+        live_sessions: context.registry.count_sessions() as u32,
         clients: context.clients.load(Ordering::Relaxed),
         socket: context.paths.socket().to_string_lossy().into_owned(),
         state_dir: context.paths.state.to_string_lossy().into_owned(),
@@ -40,12 +40,12 @@ pub fn settings(context: &Context) -> Result<SettingsNow, Failure> {
 
 /// Answers first: nobody can be told anything by a daemon that has stopped.
 pub async fn stop(context: &Context, caller: &Caller, id: u64, end_sessions: bool, restart: bool) -> Result<(), Failure> {
-    let mut stopped = Stopped { going_on: context.registry.count() as u32, ended: 0 };
+    let mut stopped = Stopped { going_on: context.registry.count_sessions() as u32, ended: 0 };
     if end_sessions {
         // the queue first: what waits there would take the places that become free
         let cancelled = context.store.cancel_queue(caller.author()).await?;
+        stopped = Stopped { going_on: 0, ended: stopped.going_on + cancelled };
         let live = context.registry.all();
-        stopped = Stopped { going_on: 0, ended: live.len() as u32 + cancelled };
         let mut endings = tokio::task::JoinSet::new();
         let sockets: Vec<_> = live.iter().map(|handle| context.paths.holder_socket(handle.id)).collect();
         let author = caller.author();

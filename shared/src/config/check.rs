@@ -1,8 +1,11 @@
 //! Reading `config.toml`: what is wrong with it is said with line, column and reason, and with what may have been meant.
 
-use toml::de::{DeTable, DeValue};
+use serde::Deserialize;
+use toml::de::{DeTable, DeValue, Deserializer};
 
 use super::Config;
+use super::words::in_words;
+use crate::policy::Span;
 
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("config.toml, line {line}, column {column}: {reason}")]
@@ -32,6 +35,27 @@ impl Wrong {
     }
 }
 
+/// Everything that is wrong with the file, in its order; never empty.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Mistakes(pub Vec<ConfigError>);
+
+impl std::fmt::Display for Mistakes {
+    /// One sentence: the first, and that there are more.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Some(first) = self.0.first() else { return Ok(()) };
+        match self.0.len() - 1 {
+            0 => first.fmt(f),
+            more => write!(f, "{first} (and {more} more: `sessions-tui config check`)"),
+        }
+    }
+}
+
+/// What keys and colours have to be like: the client knows.
+pub type CheckLook = fn(&Config) -> Vec<Wrong>;
+
+/// Whoever has more has another file in its place; and to find each place the file is read once more.
+const MAX_MISTAKES: usize = 20;
+
 /// Two segments: below that, cutting the oldest would cut what is on the screen.
 const MIN_RECORDING_MIB: u64 = 32;
 
@@ -45,33 +69,93 @@ impl Config {
         config
     }
 
-    pub fn parse(text: &str) -> Result<Self, ConfigError> {
-        let config: Self = toml::from_str(text).map_err(|error| located(text, &error))?;
-        match config.wrong() {
-            Some(wrong) => Err(wrong.located(text)),
-            None => Ok(config),
+    /// The settings of a file, or all that is wrong with it.
+    pub fn read(text: &str, look: CheckLook) -> Result<Self, Mistakes> {
+        let (mut document, errors) = DeTable::parse_recoverable(text);
+        let mut mistakes: Vec<ConfigError> = errors.iter().take(MAX_MISTAKES).map(|error| located(text, error)).collect();
+        // behind the first on a line the reader only guesses where it is
+        mistakes.dedup_by_key(|mistake| mistake.line);
+        while mistakes.len() < MAX_MISTAKES && errors.is_empty() {
+            match Self::deserialize(Deserializer::from(document.clone())) {
+                Ok(config) => {
+                    let wrong = config.wrong().into_iter().chain(look(&config)).take(MAX_MISTAKES);
+                    mistakes.extend(wrong.map(|wrong| wrong.located(text)));
+                    if mistakes.is_empty() {
+                        return Ok(config);
+                    }
+                    break;
+                }
+                Err(error) => {
+                    mistakes.push(located(text, &error));
+                    // without it, the next one shows
+                    if !error.span().is_some_and(|span| take_out(document.get_mut(), span.start)) {
+                        break;
+                    }
+                }
+            }
         }
+        mistakes.sort_by_key(|mistake| (mistake.line, mistake.column));
+        Err(Mistakes(mistakes))
+    }
+
+    /// As [`Config::read`], whatever keys and colours are like; the first mistake.
+    pub fn parse(text: &str) -> Result<Self, ConfigError> {
+        Self::read(text, |_| Vec::new()).map_err(|Mistakes(mut mistakes)| mistakes.swap_remove(0))
     }
 
     /// What has the right form and still makes no sense.
-    fn wrong(&self) -> Option<Wrong> {
-        if self.recording.max_mib < MIN_RECORDING_MIB {
-            return Some(Wrong::new("recording.max_mib", format!("must be at least {MIN_RECORDING_MIB}")));
+    fn wrong(&self) -> Vec<Wrong> {
+        let mut found = Vec::new();
+        let mut unless = |holds: bool, path: &str, reason: &str| {
+            if !holds {
+                found.push(Wrong::new(path, reason));
+            }
+        };
+        unless(self.recording.max_mib >= MIN_RECORDING_MIB, "recording.max_mib", &format!("must be at least {MIN_RECORDING_MIB}"));
+        unless(self.pause.memory_pressure <= 99, "pause.memory_pressure", "is a share of the time in percent, 99 at most");
+        // a runtime that nothing may wait for, or that may have no process, cannot be called
+        unless(self.runtime.max_queue >= 1, "runtime.max_queue", "must be at least 1");
+        unless(self.runtime.max_processes >= 1, "runtime.max_processes", "must be at least 1");
+        for (name, interpreter) in [("bash", &self.runtime.bash), ("python", &self.runtime.python), ("node", &self.runtime.node)] {
+            let is_named = interpreter.as_ref().is_none_or(|path| !path.trim().is_empty());
+            unless(is_named, &format!("runtime.{name}"), "must be the full path of a program; without the line it is looked for");
         }
-        if let Err(reason) = crate::redact::check(&self.recording.redact.rules) {
-            return Some(Wrong::new("recording.redact.rules", reason));
+        let webhooks = &self.webhooks;
+        let spans = [("timeout", webhooks.timeout), ("first_retry", webhooks.first_retry), ("max_retry", webhooks.max_retry)];
+        for (name, span) in spans.into_iter().chain([("max_age", webhooks.max_age)]) {
+            unless(span > Span { ms: 0 }, &format!("webhooks.{name}"), "must be longer than nothing");
         }
-        if let Err(reason) = self.notify.check() {
-            return Some(Wrong::new("notify.command", reason));
+        let checked = [
+            ("recording.redact.rules", crate::redact::check(&self.recording.redact.rules)),
+            ("notify.command", self.notify.check()),
+            ("watch.ignore", self.watch.check()),
+        ];
+        found.extend(checked.into_iter().filter_map(|(path, outcome)| Some(Wrong::new(path, outcome.err()?))));
+        for group in self.groups.keys() {
+            if let Err(reason) = crate::name::check(group) {
+                let path = vec!["groups".to_owned(), group.clone()];
+                found.push(Wrong { path, reason: format!("a group is called like a session: {reason}") });
+            }
         }
-        if let Err(reason) = self.watch.check() {
-            return Some(Wrong::new("watch.ignore", reason));
-        }
-        if self.pause.memory_pressure > 99 {
-            return Some(Wrong::new("pause.memory_pressure", "is a share of the time in percent, 99 at most"));
-        }
-        None
+        found
     }
+}
+
+/// Takes the innermost setting out that is written there; false if there is none.
+fn take_out(table: &mut DeTable<'_>, at: usize) -> bool {
+    for (_, value) in table.iter_mut() {
+        if let DeValue::Table(inner) = value.get_mut()
+            && take_out(inner, at)
+        {
+            return true;
+        }
+    }
+    let found = table.iter().find(|(key, value)| {
+        // a table's own place is the line of its name, which is its key's too
+        key.span().contains(&at) || value.span().contains(&at) || value.span().start == at
+    });
+    let Some(key) = found.map(|(key, _)| key.clone()) else { return false };
+    table.remove(&key).is_some()
 }
 
 /// What the reader of TOML has to say, in our words and with a place.
@@ -119,43 +203,6 @@ pub fn place(text: &str, path: &[String]) -> (usize, usize) {
     position(text, at)
 }
 
-/// "unknown field `a`, expected one of `b`, `c`" as a sentence that says what was meant.
-fn in_words(message: &str) -> String {
-    let first = message.lines().next().unwrap_or("this cannot be read");
-    let unknown = ["unknown field `", "unknown variant `"].into_iter().find_map(|lead| first.strip_prefix(lead));
-    let Some((word, rest)) = unknown.and_then(|rest| rest.split_once('`')) else { return first.to_owned() };
-    let known: Vec<&str> = rest.split('`').skip(1).step_by(2).collect();
-    format!("{word:?} is not known here: {}", did_you_mean(word, known.iter().copied()))
-}
-
-/// What a word that is not known may have stood for, or what there is.
-pub fn did_you_mean<'w>(word: &str, known: impl Iterator<Item = &'w str>) -> String {
-    let known: Vec<&str> = known.collect();
-    let near = known.iter().map(|name| (distance(name, word), *name)).min();
-    // a third of the letters may be wrong: beyond that it is another word
-    match near {
-        Some((letters, name)) if letters <= (word.chars().count() / 3).max(2) => format!("did you mean {name:?}?"),
-        _ if known.is_empty() => "nothing can be set".to_owned(),
-        _ => format!("it can be {}", known.join(", ")),
-    }
-}
-
-/// How many letters differ.
-fn distance(a: &str, b: &str) -> usize {
-    let b: Vec<char> = b.chars().collect();
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, x) in a.chars().enumerate() {
-        let mut before = row[0];
-        row[0] = i + 1;
-        for (j, y) in b.iter().enumerate() {
-            let change = before + usize::from(x != *y);
-            before = row[j + 1];
-            row[j + 1] = change.min(row[j] + 1).min(before + 1);
-        }
-    }
-    row[b.len()]
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -169,7 +216,21 @@ mod tests {
             ("[recoding]\nmax_mib = 99\n", 1, 2, "did you mean \"recording\"?"),
             ("restore = \"atuo\"\n", 1, 11, "did you mean \"auto\"?"),
             ("restore = \"sometimes\"\n", 1, 11, "it can be ask, auto, never"),
-            ("[pause]\nfreeze = 3\n", 2, 10, "wanted string"),
+            ("[pause]\nfreeze = 3\n", 2, 10, "write text"),
+            ("[recording]\nmax_mib = \"much\"\n", 2, 11, "the text \"much\" cannot be here: write a number from 0 on"),
+            ("[cleanup]\nolder_than_days = -1\n", 2, 19, "the number -1 cannot be here: write a number from 0 to"),
+            ("[watch]\nignore = 3\n", 2, 10, "write a list"),
+            ("keys = 3\n", 1, 8, "write a table"),
+            ("[keys.dashboard]\nkill = 3\n", 2, 8, "write text or a list of texts"),
+            ("[theme]\naccent = 3\n", 2, 10, "the number 3 cannot be here: write text"),
+            ("[shell]\nsecrets = \"no\"\n", 2, 11, "write true or false"),
+            ("[webhooks]\ntimeout = \"0s\"\n", 2, 1, "longer than nothing"),
+            ("[webhooks]\nfirst_retry = \"0\"\n", 2, 1, "longer than nothing"),
+            ("[runtime]\npython = \"\"\n", 2, 1, "full path"),
+            ("[runtime]\nmax_queue = 0\n", 2, 1, "at least 1"),
+            ("[recording.redact]\nrules = [\"x\", \"\"]\n", 2, 1, "finds nothing"),
+            ("[groups]\n\"\" = 2\n", 2, 1, "cannot be empty"),
+            ("[groups]\n\"a b\" = 2\n", 2, 1, "cannot contain"),
             ("[policy.task]\nidle_timeout = \"soon\"\n", 2, 16, "not a duration"),
             ("[policy.tsk]\nidle_timeout = \"1h\"\n", 1, 9, "did you mean \"task\"?"),
             ("[recording.redact]\n  rules = [\"(\"]\n", 2, 3, "recording.redact.rules"),
@@ -185,6 +246,26 @@ mod tests {
     }
 
     #[test]
+    fn all_mistakes_are_found_in_the_order_of_the_file() {
+        let look: CheckLook = |config| config.theme.colours.keys().map(|role| Wrong::new(&format!("theme.{role}"), "no")).collect();
+        let lines = |text: &str| Config::read(text, look).map_err(|Mistakes(all)| all.iter().map(|one| one.line).collect::<Vec<_>>());
+        let text = "[theme]\nglow = \"red\"\n[groups]\nb = \"x\"\nc = 2\n[recoding]\nx = 1\n[recording]\nmax_mib = 1\nmax_mb = 2\n";
+        assert_eq!(lines(text), Err(vec![2, 4, 6, 9, 10]));
+        assert_eq!(lines("a = \nb = 1\n[keys\n"), Err(vec![1, 3]), "what is no TOML hides the rest");
+        assert_eq!(lines("keys = 3\npause = 1\n"), Err(vec![1, 2]));
+        assert_eq!(lines("[groups]\nc = 2\n").map(|config| config.groups.len()), Ok(1));
+        let many = (0..20_000).map(|n| format!("\"a {n}\" = 1")).collect::<Vec<_>>().join("\n");
+        // no file keeps its reader long, whatever is in it
+        for hostile in ["= ".repeat(1 << 19), "x\n".repeat(1 << 19), format!("[groups]\n{many}\n")] {
+            let began = std::time::Instant::now();
+            assert!(Config::read(&hostile, look).is_err_and(|Mistakes(all)| all.len() <= MAX_MISTAKES));
+            assert!(began.elapsed() < std::time::Duration::from_secs(10), "{:?}", began.elapsed());
+        }
+        let said = Config::read(text, look).expect_err("mistakes").to_string();
+        assert!(said.starts_with("config.toml, line 2, column 1: theme.glow: no (and 4 more"), "{said}");
+    }
+
+    #[test]
     fn places_are_found_as_far_as_they_are_there() {
         let text = "a = 1\n[b.c]\n  d = [1, 2]\n[[e]]\nf = 1\n[[e]]\nf = 2\n";
         let at = |path: &str| place(text, &path.split('.').map(str::to_owned).collect::<Vec<_>>());
@@ -194,12 +275,5 @@ mod tests {
         assert_eq!(at("b.c.x"), (2, 4));
         assert_eq!(at("e.1.f"), (7, 1));
         assert_eq!(at("x"), (1, 1));
-    }
-
-    #[test]
-    fn a_guess_is_made_only_if_it_is_near() {
-        let known = ["kill", "rename", "remove"];
-        assert_eq!(did_you_mean("kil", known.into_iter()), "did you mean \"kill\"?");
-        assert_eq!(did_you_mean("explode", known.into_iter()), "it can be kill, rename, remove");
     }
 }

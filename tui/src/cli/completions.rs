@@ -1,15 +1,16 @@
 //! completions and man: what shells and readers of manuals want to know of the command line. Names of sessions are asked of a running
 //! daemon at the moment they are wanted; none is started for it.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::{Arg, CommandFactory, FromArgMatches};
 use clap_complete::engine::{ArgValueCandidates, CompletionCandidate};
 use clap_complete::env::Shells;
+use shared::attention::Attention;
 use shared::filter::Filter;
 use shared::message::{Failure, Request};
-use shared::session::Session;
+use shared::session::{Session, Status};
 use shared::text::visible;
 
 use super::{Cli, print, table};
@@ -19,6 +20,9 @@ use crate::{connect, environment};
 const VARIABLE: &str = "SESSIONS_COMPLETE";
 
 const PROGRAM: &str = "sessions-tui";
+
+/// Clap's own script for bash puts candidates into the line unquoted.
+const FOR_BASH: &str = include_str!("completions.bash");
 
 /// Somebody waits for the tab key.
 const PATIENCE: Duration = Duration::from_millis(500);
@@ -63,8 +67,35 @@ fn with_names_in(command: clap::Command) -> clap::Command {
                 help.contains("the session") || help.contains("a session") || help.contains("sessions")
             })
     };
-    let command = command.mut_args(|arg| if names_a_session(&arg) { arg.add(ArgValueCandidates::new(live_names)) } else { arg });
+    let command = command.mut_args(|arg| {
+        if names_a_session(&arg) {
+            return arg.add(ArgValueCandidates::new(live_names));
+        }
+        match words(&arg) {
+            Some(words) => arg.add(ArgValueCandidates::new(move || words.iter().map(CompletionCandidate::new).collect())),
+            None => arg,
+        }
+    });
     command.mut_subcommands(with_names_in)
+}
+
+/// What an option can be, where that is a list of words.
+fn words(arg: &Arg) -> Option<Vec<String>> {
+    if !arg.get_action().takes_values() {
+        return None;
+    }
+    let mut words: Vec<String> = match arg.get_id().as_str() {
+        "status" => Status::ALL.iter().map(ToString::to_string).collect(),
+        "watch" => ["auto", "on", "off"].map(str::to_owned).to_vec(),
+        "language" => ["bash", "python", "node"].map(str::to_owned).to_vec(),
+        "condition" => ["exit", "prompt", "quiet", "quiet=", "text="].map(str::to_owned).to_vec(),
+        _ => return None,
+    };
+    if arg.get_id() == "condition" {
+        words.extend(Status::ALL.iter().map(|status| format!("status={status}")));
+        words.extend(Attention::ALL.iter().map(|state| format!("attention={}", state.as_str())));
+    }
+    Some(words)
 }
 
 fn live_names() -> Vec<CompletionCandidate> {
@@ -86,7 +117,7 @@ fn live_names() -> Vec<CompletionCandidate> {
 /// The script that a shell reads.
 pub fn completions(shell: Shell) -> Result<(), Failure> {
     let name = match shell {
-        Shell::Bash => "bash",
+        Shell::Bash => return print(FOR_BASH),
         Shell::Zsh => "zsh",
         Shell::Fish => "fish",
     };
@@ -102,17 +133,33 @@ pub fn completions(shell: Shell) -> Result<(), Failure> {
 pub fn man(folder: Option<PathBuf>) -> Result<(), Failure> {
     let failed = |error: std::io::Error| Failure::failed(error.to_string());
     match folder {
-        None => {
-            let mut page = Vec::new();
-            clap_mangen::Man::new(Cli::command()).render(&mut page).map_err(failed)?;
-            print(&String::from_utf8_lossy(&page))
-        }
+        None => print(&page(Cli::command()).map_err(failed)?.1),
         Some(folder) => {
             let in_folder = |error: std::io::Error| Failure::failed(format!("{}: {error}", folder.display()));
             std::fs::create_dir_all(&folder).map_err(in_folder)?;
-            clap_mangen::generate_to(Cli::command(), &folder).map_err(in_folder)
+            let mut command = Cli::command().disable_help_subcommand(true);
+            // gives every command its full name
+            command.build();
+            pages(&command, &folder).map_err(in_folder)
         }
     }
+}
+
+fn pages(command: &clap::Command, folder: &Path) -> std::io::Result<()> {
+    for inner in command.get_subcommands().filter(|inner| !inner.is_hide_set()) {
+        pages(inner, folder)?;
+    }
+    let (name, text) = page(command.clone())?;
+    std::fs::write(folder.join(name), text)
+}
+
+/// A page, and the name of its file.
+fn page(command: clap::Command) -> std::io::Result<(String, String)> {
+    let man = clap_mangen::Man::new(command);
+    let mut page = Vec::new();
+    man.render(&mut page)?;
+    // what stands below the options are examples
+    Ok((man.get_filename(), String::from_utf8_lossy(&page).replacen(".SH EXTRA", ".SH EXAMPLES", 1)))
 }
 
 #[cfg(test)]
@@ -123,5 +170,28 @@ mod tests {
     fn the_grammar_is_sound() {
         Cli::command().debug_assert();
         with_names().debug_assert();
+    }
+    #[test]
+    fn every_command_has_an_example_and_every_word_a_meaning() {
+        fn look(command: &clap::Command, is_outer: bool) {
+            let name = command.get_name();
+            for arg in command.get_arguments() {
+                let is_said = arg.get_help().is_some() || !arg.get_possible_values().is_empty();
+                assert!(is_said, "{name}: nothing is said of {}", arg.get_id());
+                let is_empty = arg.get_default_values().iter().any(|value| value.is_empty());
+                assert!(!is_empty || arg.is_hide_default_value_set(), "{name}: {} shows an empty default", arg.get_id());
+            }
+            let examples = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+            let says = examples.contains("Example") || matches!(name, "help" | "completions" | "mcp" | "schema");
+            assert!(!is_outer || says, "{name} has no example");
+            command.get_subcommands().for_each(|inner| look(inner, false));
+        }
+        Cli::command().get_subcommands().filter(|command| !command.is_hide_set()).for_each(|command| look(command, true));
+    }
+
+    #[test]
+    fn pages_of_the_manual_have_examples() {
+        let (name, text) = page(Cli::command()).expect("a page");
+        assert!(name == "sessions-tui.1" && text.contains(".SH EXAMPLES") && !text.contains(".SH EXTRA"), "{text}");
     }
 }

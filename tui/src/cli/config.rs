@@ -1,6 +1,9 @@
 //! config init, show, path, check.
 
+use std::io::Write;
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+use std::process::ExitCode;
 
 use clap::Subcommand;
 use serde::{Deserialize, Serialize};
@@ -10,9 +13,7 @@ use shared::paths::Paths;
 use shared::text::visible;
 
 use super::{print, print_json};
-use crate::settings::Look;
-use crate::theme::Colours;
-use crate::{connect, environment};
+use crate::{connect, settings};
 
 pub const HELP: &str = "\
 A change of the file counts at once; one with a mistake changes nothing, and `daemon status`, the log and the dashboard say where it is.
@@ -52,13 +53,14 @@ pub enum ConfigCommand {
 /// Looks through a folder of manifests: the daemon knows how, and only the root package sees both.
 pub type CheckAgents = fn(&Path) -> Vec<String>;
 
-pub async fn perform(paths: &Paths, command: ConfigCommand, check_agents: CheckAgents) -> Result<(), Failure> {
+pub async fn perform(paths: &Paths, command: ConfigCommand, check_agents: CheckAgents) -> Result<ExitCode, Failure> {
     match command {
-        ConfigCommand::Init { force } => init(paths, force),
-        ConfigCommand::Show { json } => show(paths, json).await,
-        ConfigCommand::Path => print(&format!("{}\n", paths.config_file().display())),
-        ConfigCommand::Check { file, json } => check(paths, file.as_deref(), json, check_agents),
+        ConfigCommand::Init { force } => init(paths, force)?,
+        ConfigCommand::Show { json } => show(paths, json).await?,
+        ConfigCommand::Path => print(&format!("{}\n", paths.config_file().display()))?,
+        ConfigCommand::Check { file, json } => return check(paths, file.as_deref(), json, check_agents),
     }
+    Ok(ExitCode::SUCCESS)
 }
 
 fn init(paths: &Paths, force: bool) -> Result<(), Failure> {
@@ -70,10 +72,16 @@ fn init(paths: &Paths, force: bool) -> Result<(), Failure> {
         return Err(Failure::usage(format!("{} is there already: `config init --force` takes its place", path.display())));
     }
     let folder = target.parent().map_or_else(|| paths.config.clone(), Path::to_path_buf);
-    std::fs::create_dir_all(&folder).map_err(failed)?;
-    // whole or not at all
+    // for this user alone, if it is made here
+    std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&folder).map_err(failed)?;
+    // whole or not at all; in the place of another, as open as that was
     let draft = folder.join(format!(".config.toml.{}", std::process::id()));
-    let written = std::fs::write(&draft, COMMENTED_DEFAULT).and_then(|()| std::fs::rename(&draft, &target));
+    let before = std::fs::metadata(&target).ok().map(|meta| meta.permissions());
+    let written = std::fs::File::options().write(true).create_new(true).mode(0o600).open(&draft).and_then(|mut file| {
+        file.write_all(COMMENTED_DEFAULT.as_bytes())?;
+        before.map_or(Ok(()), |before| file.set_permissions(before))?;
+        std::fs::rename(&draft, &target)
+    });
     if written.is_err() {
         let _ = std::fs::remove_file(&draft);
     }
@@ -89,7 +97,7 @@ async fn show(paths: &Paths, json: bool) -> Result<(), Failure> {
             (now.config, now.wrong)
         }
         None => {
-            let (config, wrong) = environment::load_config(paths);
+            let (config, wrong) = settings::load_config(paths);
             (config, wrong.into_iter().collect())
         }
     };
@@ -112,40 +120,42 @@ struct Mistake {
     reason: String,
 }
 
-fn check(paths: &Paths, file: Option<&Path>, json: bool, check_agents: CheckAgents) -> Result<(), Failure> {
-    let path = file.map_or_else(|| paths.config_file(), Path::to_path_buf);
-    let shown = path.display().to_string();
-    let text = match std::fs::read_to_string(&path) {
-        Ok(text) => text,
-        // without one the defaults hold, which is fine; one that was named is to be there
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound && file.is_none() => String::new(),
-        Err(error) => return Err(Failure::failed(format!("{shown}: {error}"))),
-    };
-    let found: Vec<ConfigError> = match Config::parse(&text) {
-        Err(error) => vec![error],
-        Ok(config) => Look::of(&config, Colours::Many).1.iter().map(|wrong| wrong.located(&text)).collect(),
-    };
-    let mut mistakes: Vec<Mistake> = found
-        .into_iter()
-        .map(|ConfigError { line, column, reason }| Mistake { file: shown.clone(), line: Some(line), column: Some(column), reason })
-        .collect();
-    let mut sentences: Vec<String> = mistakes
-        .iter()
-        .map(|mistake| {
-            format!("{}, line {}, column {}: {}", mistake.file, mistake.line.unwrap_or(1), mistake.column.unwrap_or(1), mistake.reason)
-        })
-        .collect();
-    if file.is_none() {
-        for sentence in check_agents(&paths.agents()) {
-            mistakes.push(Mistake { file: paths.agents().display().to_string(), line: None, column: None, reason: sentence.clone() });
-            sentences.push(sentence);
+impl Mistake {
+    fn sentence(&self) -> String {
+        match (self.line, self.column) {
+            (Some(line), Some(column)) => format!("{}, line {line}, column {column}: {}", self.file, self.reason),
+            // it says itself where it is
+            _ => self.reason.clone(),
         }
     }
+}
+
+fn check(paths: &Paths, file: Option<&Path>, json: bool, check_agents: CheckAgents) -> Result<ExitCode, Failure> {
+    let path = file.map_or_else(|| paths.config_file(), Path::to_path_buf);
+    let shown = path.display().to_string();
+    let unplaced = |file: &Path, reason: String| Mistake { file: file.display().to_string(), line: None, column: None, reason };
+    let mut mistakes: Vec<Mistake> = match settings::text(&path) {
+        Err(reason) => vec![unplaced(&path, reason)],
+        // without one the defaults hold, which is fine; one that was named is to be there
+        Ok(None) if file.is_some() => vec![unplaced(&path, format!("{shown}: there is no such file"))],
+        Ok(text) => {
+            let found = Config::read(&text.unwrap_or_default(), settings::check_look).err().map_or_else(Vec::new, |mistakes| mistakes.0);
+            let placed =
+                |ConfigError { line, column, reason }| Mistake { file: shown.clone(), line: Some(line), column: Some(column), reason };
+            found.into_iter().map(placed).collect()
+        }
+    };
+    if file.is_none() {
+        mistakes.extend(check_agents(&paths.agents()).into_iter().map(|sentence| unplaced(&paths.agents(), sentence)));
+    }
+    let code = if mistakes.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE };
     if json {
         print_json(&mistakes)?;
+    } else if mistakes.is_empty() {
+        print(&format!("{shown}: no mistakes\n"))?;
     }
-    if sentences.is_empty() {
-        return if json { Ok(()) } else { print(&format!("{shown}: no mistakes\n")) };
+    for mistake in mistakes.iter().filter(|_| !json) {
+        eprintln!("{}", visible(&mistake.sentence()));
     }
-    Err(Failure::failed(sentences.join("\n")))
+    Ok(code)
 }

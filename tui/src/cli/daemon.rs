@@ -19,6 +19,13 @@ use crate::client::Client;
 use crate::connect::{self, READY, TAKEN, WAITS};
 use crate::tty;
 
+pub const HELP: &str = "\
+Examples:
+  sessions-tui daemon status
+  sessions-tui daemon restart         after an upgrade; no session ends
+  sessions-tui daemon install         start it on login
+  sessions-tui daemon stop --all      ends every session too";
+
 pub async fn perform(paths: &Paths, command: DaemonCommand) -> Result<(), Failure> {
     match command {
         DaemonCommand::Run { .. } => Err(Failure::failed("the daemon cannot run inside a command")),
@@ -182,7 +189,7 @@ async fn status(paths: &Paths, json: bool) -> Result<(), Failure> {
         out += &table::field("warning", &format!("this program is of version {}: {way}", shared::VERSION));
     }
     out += &table::field("since", &status.started_at.to_string());
-    out += &table::field("programs", &status.live_sessions.to_string());
+    out += &table::field("sessions", &status.live_sessions.to_string());
     out += &table::field("clients", &status.clients.to_string());
     out += &table::field("socket", &status.socket);
     out += &table::field("state", &status.state_dir);

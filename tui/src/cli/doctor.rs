@@ -21,8 +21,14 @@ pub struct DoctorArgs {
     json: bool,
 }
 
-/// `look` reads a database: the daemon's crate alone knows how.
-pub async fn doctor(cli: &Cli, args: DoctorArgs, look: fn(&Path) -> Database) -> ExitCode {
+/// Reads a database, and a folder of agents' manifests: the daemon's crate alone knows how.
+#[derive(Clone, Copy)]
+pub struct Lookers {
+    pub database: fn(&Path) -> Database,
+    pub agents: fn(&Path) -> Vec<String>,
+}
+
+pub async fn doctor(cli: &Cli, args: DoctorArgs, look: Lookers) -> ExitCode {
     let outcome = async { examine(&cli.paths()?, args, look).await };
     match outcome.await {
         Ok(code) => code,
@@ -30,7 +36,7 @@ pub async fn doctor(cli: &Cli, args: DoctorArgs, look: fn(&Path) -> Database) ->
     }
 }
 
-async fn examine(paths: &Paths, args: DoctorArgs, look: fn(&Path) -> Database) -> Result<ExitCode, Failure> {
+async fn examine(paths: &Paths, args: DoctorArgs, look: Lookers) -> Result<ExitCode, Failure> {
     let findings = check(&gather(paths, look).await);
     let wrong = findings.iter().filter(|finding| finding.verdict == Verdict::Wrong).count();
     if args.json {

@@ -4,7 +4,7 @@ use shared::event::Event;
 use shared::id::Seq;
 use shared::message::{Failure, Push, Request, Told};
 use shared::paths::Paths;
-use shared::text::{pad, visible};
+use shared::text::{fit, pad, visible};
 
 use super::print_on;
 use crate::client::Incoming;
@@ -50,7 +50,11 @@ pub async fn events(paths: &Paths, name: Option<String>, since: Option<Seq>, fol
 /// Prints an event; `false` when nobody reads any more.
 fn show(push: Push, json: bool) -> Result<bool, Failure> {
     let Push::Event(event) = push else { return Ok(true) };
-    let line = if json { super::json_line(&event)? } else { words(&event) };
+    let line = match super::session::width() {
+        _ if json => super::json_line(&event)?,
+        Some(width) => fit(&words(&event), width),
+        None => words(&event),
+    };
     print_on(&format!("{line}\n"))
 }
 

@@ -12,10 +12,10 @@ use shared::id::ExecId;
 use shared::message::{Code, Failure, Push, Request};
 use shared::paths::Paths;
 use shared::policy::Limit;
-use shared::text::visible;
+use shared::text::{fit, visible};
 use tokio::signal::unix::{SignalKind, signal};
 
-use super::session::workspace;
+use super::session::{self, workspace};
 use super::{parse, print, print_json, table};
 use crate::client::Incoming;
 use crate::{connect, environment};
@@ -213,7 +213,8 @@ pub async fn perform(paths: &Paths, command: ExecCommand) -> Result<ExitCode, Fa
                 eprintln!("no calls yet: `sessions-tui exec CODE` makes one");
                 Ok(())
             } else {
-                print(&entries.iter().map(history_line).collect::<String>())
+                let width = session::width();
+                print(&entries.iter().map(|entry| history_line(entry, width)).collect::<String>())
             }
         }
     };
@@ -509,7 +510,8 @@ async fn commands(paths: &Paths, name: String, limit: Option<u32>, json: bool) -
         eprintln!("no commands yet: bash, zsh and fish tell of what is typed into them");
         return Ok(());
     }
-    print(&found.iter().map(command_line).collect::<String>())
+    let width = session::width();
+    print(&found.iter().map(|found| fitted(command_line(found), width) + "\n").collect::<String>())
 }
 
 /// One line a command: when, how it ended, how long it took, who typed it, where, what it was.
@@ -526,11 +528,11 @@ fn command_line(found: &Command) -> String {
     let home = std::env::var("HOME").ok();
     let cwd = found.cwd.as_deref().map(|cwd| visible(&table::short_path(cwd, home.as_deref()))).unwrap_or_default();
     let text = visible(&found.command.replace('\n', " ⏎ "));
-    format!("{at}  {ended:5}  {took:>8}  {author:6}  {cwd}  {text}\n")
+    format!("{at}  {ended:5}  {took:>8}  {author:6}  {cwd}  {text}")
 }
 
 /// One line a call: when, where to, how it ended, how long it took, what it was.
-fn history_line(entry: &HistoryEntry) -> String {
+fn history_line(entry: &HistoryEntry, width: Option<usize>) -> String {
     let ended = match (entry.stage, entry.exit_code) {
         (Stage::Finished, Some(0)) => "✓".to_owned(),
         (Stage::Finished, Some(code)) => format!("✗ {code}"),
@@ -541,6 +543,17 @@ fn history_line(entry: &HistoryEntry) -> String {
     let took = entry.duration.map(|ms| if ms < 1000.0 { format!("{ms:.1}ms") } else { format!("{:.1}s", ms / 1000.0) }).unwrap_or_default();
     let at = entry.started_at.to_zoned(jiff::tz::TimeZone::system()).strftime("%m-%d %H:%M:%S").to_string();
     let code = visible(&entry.command.replace('\n', " ⏎ "));
-    let code: String = if code.chars().count() > 100 { code.chars().take(99).chain(['…']).collect() } else { code };
-    format!("{at}  {:6}  {ended:9}  {took:>8}  {:6}  {}  {code}\n", entry.language, entry.author, entry.exec_id)
+    // where there is no room for both, what was run says more
+    let id = if width.is_some_and(|width| width < NARROW) { String::new() } else { format!("{}  ", entry.exec_id) };
+    fitted(format!("{at}  {:6}  {ended:9}  {took:>8}  {:6}  {id}{code}", entry.language, entry.author), width) + "\n"
+}
+
+/// Columns below which an id leaves no room for the code.
+const NARROW: usize = 120;
+
+fn fitted(line: String, width: Option<usize>) -> String {
+    match width {
+        Some(width) => fit(&line, width),
+        None => line,
+    }
 }

@@ -36,7 +36,7 @@ pub enum FilesCommand {
         #[arg(long, value_name = "TIME", value_parser = parse::moment, allow_hyphen_values = true)]
         since: Option<Timestamp>,
         /// At most this many [default: 1000]
-        #[arg(long, value_name = "N")]
+        #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
         limit: Option<u32>,
         /// As JSON
         #[arg(long)]
@@ -71,7 +71,7 @@ fn words(changed: &ChangedFiles, now: Timestamp, has_colours: bool) -> String {
     let what = match changed.files.len() as u64 + changed.more {
         0 => "nothing has changed".to_owned(),
         all if changed.more == 0 => format!("{} changed", count(all as usize, "file")),
-        all => format!("{} of {} changed; --limit shows more", changed.files.len(), count(all as usize, "file")),
+        all => format!("{} changed", count(all as usize, "file")),
     };
     let since = match &changed.command {
         Some(command) => {
@@ -83,7 +83,8 @@ fn words(changed: &ChangedFiles, now: Timestamp, has_colours: bool) -> String {
         }
         None => format!("in {}", table::ago(changed.since, now)),
     };
-    let _ = writeln!(out, "{what} {since}; {}", visible(&changed.watch.in_words()));
+    let cut = if changed.more == 0 { String::new() } else { format!("; the newest {} are shown, --limit shows more", changed.files.len()) };
+    let _ = writeln!(out, "{what} {since}{cut}; {}", visible(&changed.watch.in_words()));
     out
 }
 
@@ -110,6 +111,13 @@ mod tests {
             text,
             "created   10s  src/a·.rs\nremoved    1m  b\n2 files changed since `cargo test` began, 2m ago; 2 folders watched\n"
         );
+        changed.more = 5;
+        let text = words(&changed, now, false);
+        assert!(
+            text.contains("7 files changed since `cargo test` began, 2m ago; the newest 2 are shown, --limit shows more; 2 f"),
+            "{text}"
+        );
+        changed.more = 0;
         changed = ChangedFiles { files: Vec::new(), command: None, watch: Watching::off("it is paused"), ..changed };
         assert_eq!(words(&changed, now, false), "nothing has changed in 2m; not watched: it is paused\n");
     }

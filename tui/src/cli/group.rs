@@ -11,6 +11,12 @@ use shared::text::{pad, visible};
 use super::{print, print_json};
 use crate::connect;
 
+pub const HELP: &str = "\
+Examples:
+  sessions-tui group set builds --limit 2
+  sessions-tui new --queue --group builds -- make test     waits until one of the two places is free
+  sessions-tui group ls";
+
 #[derive(Subcommand)]
 pub enum GroupCommand {
     /// Groups, their limits, and how full they are

@@ -39,6 +39,7 @@ const DAEMON_PATIENCE: Duration = Duration::from_millis(300);
 #[derive(Subcommand)]
 pub enum HookCommand {
     /// Set up an agent's hooks: shows the change and asks first
+    #[command(after_help = "Example:\n  sessions-tui hook install claude-code")]
     Install {
         /// claude-code, codex, gemini, …
         agent: String,
@@ -50,6 +51,7 @@ pub enum HookCommand {
         json: bool,
     },
     /// Take an agent's hooks away again
+    #[command(after_help = "Example:\n  sessions-tui hook uninstall claude-code")]
     Uninstall {
         /// claude-code, codex, gemini, …
         agent: String,

@@ -31,6 +31,7 @@ pub enum RecordingCommand {
         after_help = "What looks like a secret (tokens, keys, passwords in addresses) is covered with stars, and whatever your own rules find\n(config.toml, [recording.redact] rules). Rules find what they know: read a file before you give it away.\n\nExamples:\n  sessions-tui export build -o build.cast        asciicast version 3\n  sessions-tui export build -o build.html        one file, plays in any browser\n  sessions-tui export build --format text        as it was seen, to standard output\n  sessions-tui export build --format asciicast-v2 --idle-limit 2s -o build.cast"
     )]
     Export {
+        /// The session: its name, its id, or the beginning of either
         name: String,
         /// asciicast (version 3), asciicast-v2, text, html [default: by the file's name, else asciicast]
         #[arg(long, short, value_parser = Format::parse)]

@@ -26,7 +26,7 @@ Examples:
 #[derive(Args)]
 pub struct ReplayArgs {
     /// The session: its name, its id, or the beginning of either
-    #[arg(required_unless_present = "runtime", default_value = "")]
+    #[arg(required_unless_present = "runtime", default_value = "", hide_default_value = true)]
     name: String,
     /// Begin there: so long after the beginning (1:23, 90s), 50%, a time of day, start or end
     #[arg(long, value_name = "TIME", value_parser = Place::parse, allow_hyphen_values = true, conflicts_with = "offset")]

@@ -68,7 +68,7 @@ pub async fn new(paths: &Paths, args: NewArgs) -> Result<(), Failure> {
         return print(&format!("{}\n", visible(&session.name)));
     }
     let client = connect::connect(paths).await?;
-    let prefix = environment::load_config(paths).0.keys.prefix;
+    let prefix = crate::settings::load_config(paths).0.keys.prefix;
     let wish = Wish { language: None, name: session.id.to_string(), read_only: false, prefix, typed: Vec::new() };
     attach::attach(paths, client, &wish).await?.say()
 }
@@ -103,13 +103,14 @@ pub async fn ls(paths: &Paths, args: LsArgs) -> Result<(), Failure> {
         return Ok(());
     }
     let home = std::env::var("HOME").ok();
-    let look = Look {
-        width: tty::window().map_or(120, |size| usize::from(size.cols)),
-        colours: colours(),
-        home: home.as_deref(),
-        now: jiff::Timestamp::now(),
-    };
+    let look = Look { width: width(), colours: colours(), home: home.as_deref(), now: jiff::Timestamp::now() };
     print(&table::sessions(&sessions, &look))
+}
+
+/// How wide a line may be: as the terminal, or as COLUMNS says where there is none; else nothing is cut, for whoever looks for it.
+pub(super) fn width() -> Option<usize> {
+    let said = || std::env::var("COLUMNS").ok()?.parse().ok().filter(|columns| *columns > 0);
+    tty::window().map(|size| usize::from(size.cols)).or_else(said)
 }
 
 pub(super) fn colours() -> bool {

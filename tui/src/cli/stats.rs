@@ -49,13 +49,18 @@ pub enum StatsCommand {
         filter: FilterArgs,
     },
     /// Take away for good what a session has said: its recordings, and the code and values of its calls; its record stays
+    #[command(
+        after_help = "There is no way back, and no question. A session that goes on keeps its screen.\n\nExample:\n  sessions-tui forget api"
+    )]
     Forget {
+        /// The session: its name, its id, or the beginning of either
         name: String,
         /// As JSON
         #[arg(long)]
         json: bool,
     },
     /// What stays of sessions that were cleaned up
+    #[command(after_help = "Examples:\n  sessions-tui audit\n  sessions-tui audit api --limit 10 --json")]
     Audit {
         /// Only of this name
         name: Option<String>,

@@ -118,7 +118,8 @@ pub fn short_path(path: &str, home: Option<&str>) -> String {
 }
 
 pub struct Look<'a> {
-    pub width: usize,
+    /// Without one, nothing is cut.
+    pub width: Option<usize>,
     pub colours: bool,
     pub home: Option<&'a str>,
     pub now: jiff::Timestamp,
@@ -147,19 +148,8 @@ pub fn sessions(sessions: &[Session], look: &Look<'_>) -> String {
     let titles = ["NAME", "", "STATUS", "IDLE", "TASK OR COMMAND", "WORKSPACE", ""];
     let natural = |column: usize| rows.iter().map(|row| columns(&row[column])).chain([columns(titles[column])]).max().unwrap_or(0);
     let mut widths: [usize; 7] = std::array::from_fn(natural);
-    // each may have its share of the width; the two that can be cut without harm share what is left
-    widths[0] = widths[0].min((look.width / 4).clamp(8, 28));
-    widths[2] = widths[2].min((look.width * 3 / 10).clamp(10, 30));
-    if look.width < NARROW {
-        widths[5] = 0;
-        widths[6] = 0;
-    }
-    let gaps = 2 * (widths.iter().filter(|width| **width > 0).count() - 1);
-    let left = look.width.saturating_sub(widths[0] + widths[1] + widths[2] + widths[3] + widths[6] + gaps).max(8);
-    if widths[4] + widths[5] > left {
-        // a task says more than a folder
-        widths[5] = widths[5].min((left / 3).max(left.saturating_sub(widths[4])));
-        widths[4] = left - widths[5];
+    if let Some(width) = look.width {
+        fit_columns(&mut widths, width);
     }
     let shown: Vec<usize> = (0..7).filter(|column| widths[*column] > 0).collect();
     let mut out = String::new();
@@ -181,6 +171,23 @@ pub fn sessions(sessions: &[Session], look: &Look<'_>) -> String {
         push_line(&mut out, &cells.join("  "), None);
     }
     out
+}
+
+/// Each may have its share of the width; the two that can be cut without harm share what is left.
+fn fit_columns(widths: &mut [usize; 7], width: usize) {
+    widths[0] = widths[0].min((width / 4).clamp(8, 28));
+    widths[2] = widths[2].min((width * 3 / 10).clamp(10, 30));
+    if width < NARROW {
+        widths[5] = 0;
+        widths[6] = 0;
+    }
+    let gaps = 2 * (widths.iter().filter(|width| **width > 0).count() - 1);
+    let left = width.saturating_sub(widths[0] + widths[1] + widths[2] + widths[3] + widths[6] + gaps).max(8);
+    if widths[4] + widths[5] > left {
+        // a task says more than a folder
+        widths[5] = widths[5].min((left / 3).max(left.saturating_sub(widths[4])));
+        widths[4] = left - widths[5];
+    }
 }
 
 fn push_line(out: &mut String, line: &str, sgr: Option<&str>) {
@@ -215,11 +222,15 @@ mod tests {
         long.workspace = "/a/rather/long/path/to/some/project/of/mine".into();
         let list = [long, crate::state::tests::session("b", Status::Active)];
         for width in [40, 60, 80, 120, 200] {
-            let text = sessions(&list, &Look { width, colours: false, home: None, now: jiff::Timestamp::UNIX_EPOCH });
+            let text = sessions(&list, &Look { width: Some(width), colours: false, home: None, now: jiff::Timestamp::UNIX_EPOCH });
             for line in text.lines() {
                 assert!(columns(line) <= width, "{width}: {line}");
             }
             assert!(text.contains("Fix "), "{width}: {text}");
+        }
+        let text = sessions(&list, &Look { width: None, colours: false, home: None, now: jiff::Timestamp::UNIX_EPOCH });
+        for whole in [&list[0].name, &list[0].workspace, "größe 世界", "from the customer"] {
+            assert!(text.contains(whole), "{whole}: {text}");
         }
     }
 
@@ -234,7 +245,7 @@ mod tests {
                     session
                 })
                 .collect();
-            let text = super::sessions(&sessions, &Look { width: 80, colours: false, home: None, now: jiff::Timestamp::UNIX_EPOCH });
+            let text = super::sessions(&sessions, &Look { width: Some(80), colours: false, home: None, now: jiff::Timestamp::UNIX_EPOCH });
             text.lines().map(|line| line.chars().take(7).collect::<String>()).collect::<Vec<_>>()
         };
         let waits = Some(Attention::WaitingAnswer);

@@ -24,15 +24,17 @@ pub async fn attach(paths: &Paths, name: Option<String>, language: Option<Langua
         Some(name) => name,
         None => last_active(client.call(Request::List(Filter::default())).await?)?,
     };
-    let (config, warning) = environment::load_config(paths);
+    let (config, warning) = crate::settings::load_config(paths);
     if let Some(warning) = warning {
         eprintln!("{warning}");
     }
+    let wish = Wish { language, name, read_only, prefix: config.keys.prefix, typed: Vec::new() };
+    attach::refuse_own(&mut client, &wish).await?;
     if let Some(outer) = environment::own_session() {
         let prefix = String::from(config.keys.prefix);
         eprintln!("this is inside session {outer}: the outer one hears {prefix} first; {prefix} {prefix} d detaches the inner one");
     }
-    attach::attach(paths, client, &Wish { language, name, read_only, prefix: config.keys.prefix, typed: Vec::new() }).await?.say()
+    attach::attach(paths, client, &wish).await?.say()
 }
 
 fn last_active(sessions: Vec<Session>) -> Result<String, Failure> {

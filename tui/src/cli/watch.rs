@@ -75,7 +75,7 @@ fn leaves(key: &Key) -> bool {
 fn draw(sessions: &[Session], colours: bool) -> Result<(), Failure> {
     let home = std::env::var("HOME").ok();
     let size = tty::window().unwrap_or(Size { cols: 80, rows: 24 });
-    let look = Look { width: usize::from(size.cols), colours, home: home.as_deref(), now: jiff::Timestamp::now() };
+    let look = Look { width: Some(usize::from(size.cols)), colours, home: home.as_deref(), now: jiff::Timestamp::now() };
     let table = if sessions.is_empty() { "no sessions\n".to_owned() } else { table::sessions(sessions, &look) };
     let frame = frame(&table, usize::from(size.rows));
     let mut out = std::io::stdout().lock();

@@ -7,8 +7,8 @@ use shared::text::{columns, count, pad, visible};
 use shared::webhook::{Delivery, DeliveryState, Hears, LIFE, Webhook};
 
 use super::table::ago;
-use super::{print, print_json};
-use crate::{connect, tty};
+use super::{print, print_json, session};
+use crate::connect;
 
 pub const EXAMPLES: &str = "\
 Examples:
@@ -111,9 +111,6 @@ pub struct AddArgs {
     json: bool,
 }
 
-/// Without a terminal there is no width to fit.
-const DEFAULT_WIDTH: usize = 120;
-
 pub async fn perform(paths: &Paths, command: WebhookCommand) -> Result<(), Failure> {
     match command {
         WebhookCommand::Add(args) => add(paths, args).await,
@@ -158,7 +155,7 @@ async fn ls(paths: &Paths, json: bool) -> Result<(), Failure> {
         eprintln!("no webhooks yet: add one with `sessions-tui webhook add https://HOST/PATH`");
         return Ok(());
     }
-    print(&webhooks_table(&webhooks, width(), jiff::Timestamp::now()))
+    print(&webhooks_table(&webhooks, session::width(), jiff::Timestamp::now()))
 }
 
 async fn rm(paths: &Paths, webhook: String, json: bool) -> Result<(), Failure> {
@@ -198,14 +195,10 @@ async fn log(paths: &Paths, webhook: String, limit: Option<u32>, json: bool) -> 
         eprintln!("nothing was told to it yet: try it with `sessions-tui webhook test {}`", visible(&webhook));
         return Ok(());
     }
-    print(&deliveries_table(&deliveries, width(), jiff::Timestamp::now()))
+    print(&deliveries_table(&deliveries, session::width(), jiff::Timestamp::now()))
 }
 
-fn width() -> usize {
-    tty::window().map_or(DEFAULT_WIDTH, |size| usize::from(size.cols))
-}
-
-fn webhooks_table(webhooks: &[Webhook], width: usize, now: jiff::Timestamp) -> String {
+fn webhooks_table(webhooks: &[Webhook], width: Option<usize>, now: jiff::Timestamp) -> String {
     let ids: Vec<String> = webhooks.iter().map(|webhook| webhook.id.to_string()).collect();
     let shown = distinct_length(&ids);
     let rows: Vec<[String; 5]> = webhooks
@@ -222,7 +215,7 @@ fn webhooks_table(webhooks: &[Webhook], width: usize, now: jiff::Timestamp) -> S
     table(["ID", "URL", "WAITING", "HEARS", "LAST"], &rows, width)
 }
 
-fn deliveries_table(deliveries: &[Delivery], width: usize, now: jiff::Timestamp) -> String {
+fn deliveries_table(deliveries: &[Delivery], width: Option<usize>, now: jiff::Timestamp) -> String {
     let rows: Vec<[String; 5]> = deliveries
         .iter()
         .map(|delivery| {
@@ -234,10 +227,10 @@ fn deliveries_table(deliveries: &[Delivery], width: usize, now: jiff::Timestamp)
 }
 
 /// The last column takes what is left; of the others the widest is cut first, so that every one stays readable.
-fn table<const N: usize>(titles: [&str; N], rows: &[[String; N]], width: usize) -> String {
+fn table<const N: usize>(titles: [&str; N], rows: &[[String; N]], width: Option<usize>) -> String {
     let natural = |column: usize| rows.iter().map(|row| columns(&row[column])).chain([columns(titles[column])]).max().unwrap_or(0);
     let mut widths: [usize; N] = std::array::from_fn(natural);
-    let room = width.saturating_sub(2 * (N - 1));
+    let room = width.map_or(usize::MAX, |width| width.saturating_sub(2 * (N - 1)));
     while widths.iter().sum::<usize>() > room {
         // the first column names the row: without all of it the others are of no use
         let Some(widest) = (1..N).max_by_key(|column| widths[*column]).filter(|column| widths[*column] > NARROWEST) else { break };
@@ -337,7 +330,7 @@ mod tests {
     fn the_table_fits_and_tells_ids_apart() {
         let webhooks = [webhook("https://example.com/a/rather/long/path/to/a/hook/of/mine"), webhook("http://localhost:3000/\x1b[2J")];
         for width in [80, 120, 300] {
-            let text = webhooks_table(&webhooks, width, jiff::Timestamp::UNIX_EPOCH);
+            let text = webhooks_table(&webhooks, Some(width), jiff::Timestamp::UNIX_EPOCH);
             assert!(text.lines().all(|line| columns(line) <= width) && !text.contains('\x1b'), "{width}:\n{text}");
             let ids: Vec<&str> = text.lines().skip(1).filter_map(|line| line.split_whitespace().next()).collect();
             assert_ne!(ids[0], ids[1]);
@@ -345,6 +338,12 @@ mod tests {
                 assert!(webhook.id.to_string().starts_with(shown) && shown.len() >= 8, "{shown}");
             }
         }
+    }
+
+    #[test]
+    fn without_a_width_nothing_is_cut() {
+        let url = format!("https://example.com/{}", "x".repeat(300));
+        assert!(webhooks_table(&[webhook(&url)], None, jiff::Timestamp::UNIX_EPOCH).contains(&url));
     }
 
     #[test]

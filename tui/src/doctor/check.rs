@@ -24,15 +24,15 @@ pub struct Facts {
     pub path: Path,
     /// Folders and files that are to be ours alone.
     pub places: Vec<Place>,
-    /// What is wrong with config.toml.
-    pub config: Option<String>,
+    /// What is wrong with config.toml and agents' files, and what holds instead.
+    pub config: Vec<String>,
     pub database: Database,
     pub disk_free: Option<u64>,
     /// Name of a language, and its interpreter or why there is none.
     pub interpreters: Vec<(String, Result<String, Missing>)>,
     pub shell: Shell,
-    /// `LC_ALL`, `LC_CTYPE` or `LANG`, whichever holds.
-    pub locale: Option<String>,
+    /// `LC_ALL`, `LC_CTYPE` or `LANG`, whichever decides, and what it says.
+    pub locale: Option<(String, String)>,
     pub terminal: Terminal,
     /// The session this runs in.
     pub inside: Option<String>,
@@ -43,6 +43,8 @@ pub struct Facts {
     pub watches: Option<u64>,
     pub holders: Vec<Holder>,
     pub clock: Option<Clock>,
+    /// Names of sessions that were lost with the machine and can be started again.
+    pub restorable: Vec<String>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -55,8 +57,10 @@ pub enum Daemon {
         version: String,
         same_protocol: bool,
     },
-    /// It has the lock, or listens, but says nothing.
-    Silent,
+    /// It has the lock, or listens, but says nothing; with its pid, if that can be told.
+    Silent(Option<u32>),
+    /// It listens, but not where the user says: a sentence.
+    Elsewhere(String),
     /// Something else listens there.
     Other(String),
 }
@@ -84,8 +88,17 @@ pub struct Place {
     pub mode: u32,
     pub is_ours: bool,
     pub is_folder: bool,
+    pub guard: Guard,
     /// Nothing can be made in it.
     pub is_read_only: bool,
+}
+
+/// What others may not do with a place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Guard {
+    Anything,
+    /// It may be read: settings are no secret, but whoever can change them decides what is run.
+    Writing,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -136,15 +149,16 @@ pub struct Clock {
 pub fn check(facts: &Facts) -> Vec<Finding> {
     let mut findings = vec![daemon(facts), socket(facts), path(&facts.path)];
     findings.extend(permissions(&facts.places));
-    findings.push(match &facts.config {
-        None => fine("config", "the settings are read without complaint"),
-        Some(why) => wrong("config", why.clone(), "correct the line, then `sessions-tui daemon restart`"),
-    });
+    if facts.config.is_empty() {
+        findings.push(fine("config", "the settings are read without complaint"));
+    }
+    let corrected = "correct it: a file without mistakes counts at once (`sessions-tui config check` names each)";
+    findings.extend(facts.config.iter().map(|why| wrong("config", why.clone(), corrected)));
     findings.push(database(&facts.database));
     findings.push(disk(facts.disk_free));
     findings.extend(facts.interpreters.iter().map(|(language, found)| interpreter(language, found)));
     findings.push(shell(&facts.shell));
-    findings.push(locale(facts.locale.as_deref()));
+    findings.push(locale(facts.locale.as_ref()));
     findings.push(terminal(&facts.terminal));
     findings.push(nested(facts));
     findings.push(service(facts));
@@ -152,6 +166,7 @@ pub fn check(facts: &Facts) -> Vec<Finding> {
     findings.extend(facts.watches.map(watches));
     findings.extend(holders(facts));
     findings.extend(facts.clock.map(clock));
+    findings.extend(restorable(&facts.restorable));
     findings
 }
 
@@ -179,11 +194,18 @@ fn daemon(facts: &Facts) -> Finding {
             "sessions-tui daemon restart (no session ends)",
         ),
         Daemon::Running { pid, version, .. } => fine("daemon", format!("running, pid {pid}, version {version}")),
-        Daemon::Silent => wrong(
-            "daemon",
-            "one is there but does not answer: it is stopped, stuck, or starting",
-            "sessions-tui daemon logs; if it stays so, end it with kill -9 (no session ends) and `sessions-tui daemon start`",
-        ),
+        Daemon::Silent(pid) => {
+            let (who, kill) = match pid {
+                Some(pid) => (format!("one is there (pid {pid})"), format!("kill -9 {pid}")),
+                None => ("one is there".to_owned(), "kill -9".to_owned()),
+            };
+            wrong(
+                "daemon",
+                format!("{who} but does not answer: it is stopped, stuck, or starting"),
+                format!("sessions-tui daemon logs; if it stays so, `{kill}` (no session ends) and `sessions-tui daemon start`"),
+            )
+        }
+        Daemon::Elsewhere(where_to) => wrong("daemon", where_to.clone(), "leave --socket and SESSIONS_SOCKET away, or name that one"),
         Daemon::Other(what) => wrong("daemon", what.clone(), "end whatever listens there, or name another socket with --socket"),
     }
 }
@@ -218,10 +240,14 @@ fn permissions(places: &[Place]) -> Vec<Finding> {
 }
 
 fn place(place: &Place) -> Option<Finding> {
-    let Place { path, mode, is_ours, is_folder, is_read_only } = place;
+    let Place { path, mode, is_ours, is_folder, guard, is_read_only } = place;
     let private = if *is_folder { "700" } else { "600" };
     if !is_ours {
         return Some(wrong("permissions", format!("{path} belongs to another user"), format!("sudo chown -R \"$USER\" '{path}'")));
+    }
+    if *guard == Guard::Writing {
+        let says = || format!("{path} can be changed by others (mode {:o}), who then decide what is run", mode & 0o777);
+        return (mode & 0o022 != 0).then(|| wrong("permissions", says(), format!("chmod go-w '{path}'")));
     }
     if mode & 0o077 != 0 {
         return Some(wrong(
@@ -300,16 +326,15 @@ fn shell(shell: &Shell) -> Finding {
     }
 }
 
-fn locale(locale: Option<&str>) -> Finding {
-    let is_utf8 = locale.is_some_and(|locale| {
-        let lower = locale.to_lowercase();
-        lower.contains("utf-8") || lower.contains("utf8")
-    });
-    if is_utf8 {
-        return fine("locale", locale.unwrap_or_default());
+fn locale(locale: Option<&(String, String)>) -> Finding {
+    let without = "programs print ? for everything beyond ASCII";
+    match locale {
+        None => wrong("locale", format!("none is set: {without}"), "export LANG=C.UTF-8"),
+        Some((_, value)) if ["utf-8", "utf8"].iter().any(|mark| value.to_lowercase().contains(mark)) => fine("locale", value),
+        Some((variable, value)) => {
+            wrong("locale", format!("{variable}={value} is not UTF-8: {without}"), format!("export {variable}=C.UTF-8"))
+        }
     }
-    let found = locale.map_or_else(|| "none is set".to_owned(), |locale| format!("{locale} is not UTF-8"));
-    wrong("locale", format!("{found}: programs print ? for everything beyond ASCII"), "export LANG=C.UTF-8")
 }
 
 fn terminal(terminal: &Terminal) -> Finding {
@@ -395,6 +420,23 @@ fn holders(facts: &Facts) -> Vec<Finding> {
     found
 }
 
+/// Names that are said; the list has the others.
+const MOST_NAMES: usize = 5;
+
+fn restorable(names: &[String]) -> Option<Finding> {
+    if names.is_empty() {
+        return None;
+    }
+    let more = if names.len() > MOST_NAMES { ", …" } else { "" };
+    let named = names.iter().take(MOST_NAMES).map(String::as_str).collect::<Vec<_>>().join(", ");
+    let says = format!("{} lost and can be started again: {named}{more}", count_were(names.len()));
+    Some(note("restore", says, Some("sessions-tui restore")))
+}
+
+fn count_were(sessions: usize) -> String {
+    format!("{} {}", count(sessions, "session"), if sessions == 1 { "was" } else { "were" })
+}
+
 fn clock(clock: Clock) -> Finding {
     let Clock { ahead, suspended } = clock;
     if (-CLOCK_SLACK_SECONDS..=suspended + CLOCK_SLACK_SECONDS).contains(&ahead) {
@@ -422,13 +464,20 @@ mod tests {
             version: "1.0.0".into(),
             socket: Socket::Listening,
             path: Path::Usual,
-            places: vec![Place { path: "/x/state".into(), mode: 0o40700, is_ours: true, is_folder: true, is_read_only: false }],
-            config: None,
+            places: vec![Place {
+                path: "/x/state".into(),
+                mode: 0o40700,
+                is_ours: true,
+                is_folder: true,
+                guard: Guard::Anything,
+                is_read_only: false,
+            }],
+            config: Vec::new(),
             database: Database::Sound { version: 6, known: 6, runtimes: vec![(id.into(), true)], clock: None },
             disk_free: Some(50 << 30),
             interpreters: vec![("bash".into(), Ok("/bin/bash".into()))],
             shell: Shell::Found("/bin/zsh".into()),
-            locale: Some("en_GB.utf8".into()),
+            locale: Some(("LANG".into(), "en_GB.utf8".into())),
             terminal: Terminal::Is { term: Some("xterm-256color".into()), columns: 80, rows: 24 },
             inside: None,
             tmux: false,
@@ -438,6 +487,7 @@ mod tests {
             watches: Some(65_536),
             holders: vec![Holder { pid: 8, runtime: id.replace('-', ""), has_socket: true }],
             clock: Some(Clock { ahead: 3, suspended: 0 }),
+            restorable: Vec::new(),
         }
     }
 
@@ -460,16 +510,22 @@ mod tests {
             ("daemon", Verdict::Wrong, "daemon restart", |f| {
                 f.daemon = Daemon::Running { pid: 7, version: "1.0.0".into(), same_protocol: false };
             }),
-            ("daemon", Verdict::Wrong, "daemon logs", |f| f.daemon = Daemon::Silent),
+            ("daemon", Verdict::Wrong, "daemon logs", |f| f.daemon = Daemon::Silent(None)),
+            ("daemon", Verdict::Wrong, "kill -9 7", |f| f.daemon = Daemon::Silent(Some(7))),
+            ("daemon", Verdict::Wrong, "leave --socket", |f| f.daemon = Daemon::Elsewhere("nobody listens at /x".into())),
             ("daemon", Verdict::Wrong, "--socket", |f| f.daemon = Daemon::Other("a web server listens there".into())),
             ("socket", Verdict::Wrong, "daemon start", |f| f.socket = Socket::Stale),
             ("socket", Verdict::Wrong, "daemon start", |f| f.socket = Socket::OtherFile),
             ("path", Verdict::Note, "", |f| f.path = Path::Elsewhere("/tmp/x".into())),
             ("path", Verdict::Wrong, "--socket", |f| f.path = Path::TooLong("/long".into(), 200)),
             ("permissions", Verdict::Wrong, "chmod 700 '/x/state'", |f| f.places[0].mode = 0o40755),
+            ("permissions", Verdict::Wrong, "chmod go-w '/x/state'", |f| {
+                f.places[0].guard = Guard::Writing;
+                f.places[0].mode = 0o40775;
+            }),
             ("permissions", Verdict::Wrong, "chown", |f| f.places[0].is_ours = false),
             ("permissions", Verdict::Wrong, "chmod 700", |f| f.places[0].is_read_only = true),
-            ("config", Verdict::Wrong, "daemon restart", |f| f.config = Some("line 3".into())),
+            ("config", Verdict::Wrong, "counts at once", |f| f.config = vec!["line 3".into()]),
             ("database", Verdict::Wrong, "set aside", |f| f.database = Database::Damaged("page 3".into())),
             ("database", Verdict::Wrong, "newer", |f| f.database = Database::Newer { found: 9, known: 6 }),
             ("database", Verdict::Wrong, "permissions", |f| f.database = Database::Unreadable("no".into())),
@@ -479,7 +535,7 @@ mod tests {
             ("interpreter", Verdict::Wrong, "[runtime] node", |f| f.interpreters[0] = ("node".into(), Err(Missing::Named("/x".into())))),
             ("shell", Verdict::Wrong, "SHELL", |f| f.shell = Shell::NoProgram("/x".into())),
             ("shell", Verdict::Note, "SHELL", |f| f.shell = Shell::Unset),
-            ("locale", Verdict::Wrong, "UTF-8", |f| f.locale = Some("C".into())),
+            ("locale", Verdict::Wrong, "export LC_ALL=C.UTF-8", |f| f.locale = Some(("LC_ALL".into(), "C".into()))),
             ("locale", Verdict::Wrong, "UTF-8", |f| f.locale = None),
             ("terminal", Verdict::Note, "", |f| f.terminal = Terminal::None),
             ("terminal", Verdict::Wrong, "TERM", |f| f.terminal = Terminal::Is { term: Some("dumb".into()), columns: 80, rows: 24 }),
@@ -494,6 +550,7 @@ mod tests {
             ("inotify", Verdict::Wrong, "sysctl", |f| f.watches = Some(128)),
             ("holders", Verdict::Wrong, "kill 8", |f| f.holders[0].has_socket = false),
             ("holders", Verdict::Wrong, "daemon restart", |f| f.holders[0].runtime = "0".repeat(32)),
+            ("restore", Verdict::Note, "sessions-tui restore", |f| f.restorable = vec!["api".into()]),
             ("clock", Verdict::Note, "", |f| f.clock = Some(Clock { ahead: -3600, suspended: 0 })),
             ("clock", Verdict::Note, "", |f| f.clock = Some(Clock { ahead: 3600, suspended: 1000 })),
         ];

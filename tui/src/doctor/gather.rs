@@ -11,13 +11,16 @@ use rustix::fs::FlockOperation;
 use rustix::time::{ClockId, clock_gettime};
 use shared::doctor::Database;
 use shared::exec::Language;
-use shared::message::PROTOCOL;
+use shared::filter::Filter;
+use shared::message::{PROTOCOL, Request, SettingsNow};
 use shared::paths::Paths;
+use shared::session::Session;
 
-use super::check::{self, Clock, Daemon, Facts, Holder, Missing, Place, Service, Shell, Socket, Terminal};
-use crate::cli::install;
+use super::check::{self, Clock, Daemon, Facts, Guard, Holder, Missing, Place, Service, Shell, Socket, Terminal};
+use crate::cli::{Lookers, install};
+use crate::client::Client;
+use crate::connect;
 use crate::service::Kind;
-use crate::{connect, environment};
 
 /// A daemon says hello at once; one that is stopped must not keep us.
 const PATIENCE: Duration = Duration::from_secs(3);
@@ -25,19 +28,25 @@ const PATIENCE: Duration = Duration::from_secs(3);
 /// Longest that Linux takes, with its final zero; macOS takes four less.
 const MAX_SOCKET: usize = 107;
 
-pub async fn gather(paths: &Paths, look: fn(&Path) -> Database) -> Facts {
+pub async fn gather(paths: &Paths, look: Lookers) -> Facts {
     let variable = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
-    let database = look(&paths.database());
-    let (config, warning) = environment::load_config(paths);
+    let database = (look.database)(&paths.database());
+    let (config, warning) = crate::settings::load_config(paths);
     let languages = [Language::Bash, Language::Python, Language::Node];
     let service = install::service().ok().and_then(|service| install::installed(&service).into_iter().next());
+    let (daemon, mut client) = daemon(paths).await;
+    let wrong = match asked(&mut client).await {
+        Some(now) => now.wrong,
+        None => warning.into_iter().chain((look.agents)(&paths.agents())).collect(),
+    };
     Facts {
-        daemon: daemon(paths).await,
+        restorable: lost(&mut client).await,
+        daemon,
         version: shared::VERSION.to_owned(),
         socket: socket(&paths.socket()),
         path: path(paths),
         places: places(paths),
-        config: warning,
+        config: wrong,
         clock: clock(&database),
         database,
         disk_free: disk_free(&paths.state),
@@ -49,7 +58,7 @@ pub async fn gather(paths: &Paths, look: fn(&Path) -> Database) -> Facts {
             Some(path) if is_program(Path::new(&path)) => Shell::Found(path),
             Some(path) => Shell::NoProgram(path),
         },
-        locale: ["LC_ALL", "LC_CTYPE", "LANG"].into_iter().find_map(variable),
+        locale: ["LC_ALL", "LC_CTYPE", "LANG"].into_iter().find_map(|name| Some((name.to_owned(), variable(name)?))),
         terminal: terminal(variable("TERM")),
         inside: variable("SESSIONS_THREAD").or_else(|| variable("SESSIONS_SESSION")),
         tmux: variable("TMUX").is_some(),
@@ -65,18 +74,47 @@ pub async fn gather(paths: &Paths, look: fn(&Path) -> Database) -> Facts {
     }
 }
 
-async fn daemon(paths: &Paths) -> Daemon {
-    match tokio::time::timeout(PATIENCE, connect::running(paths)).await {
-        Err(_) => Daemon::Silent,
+/// The daemon, and a connection to it if it speaks as we do.
+async fn daemon(paths: &Paths) -> (Daemon, Option<Client>) {
+    let found = match tokio::time::timeout(PATIENCE, connect::running(paths)).await {
+        Err(_) => Daemon::Silent(listener(&paths.socket())),
         Ok(Err(failure)) => Daemon::Other(failure.message),
         Ok(Ok(Some(client))) => {
             let hello = &client.daemon;
-            Daemon::Running { pid: hello.pid, version: hello.version.clone(), same_protocol: hello.protocol == PROTOCOL }
+            let same_protocol = hello.protocol == PROTOCOL;
+            let running = Daemon::Running { pid: hello.pid, version: hello.version.clone(), same_protocol };
+            return (running, same_protocol.then_some(client));
         }
-        Ok(Ok(None)) if is_locked(&paths.lock()) => Daemon::Silent,
+        Ok(Ok(None)) if is_locked(&paths.lock()) => match connect::elsewhere(paths) {
+            Some(listens) => Daemon::Elsewhere(connect::nobody_at(paths, &listens)),
+            None => Daemon::Silent(None),
+        },
         Ok(Ok(None)) if paths.lock().exists() => Daemon::NotRunning,
         Ok(Ok(None)) => Daemon::Never,
-    }
+    };
+    (found, None)
+}
+
+/// The settings that a running daemon holds to, and what it says is wrong with their files.
+async fn asked(client: &mut Option<Client>) -> Option<SettingsNow> {
+    let asked = client.as_mut()?.call::<SettingsNow>(Request::Settings);
+    tokio::time::timeout(PATIENCE, asked).await.ok()?.ok()
+}
+
+/// Sessions that can be restored, by name.
+async fn lost(client: &mut Option<Client>) -> Vec<String> {
+    let Some(client) = client else { return Vec::new() };
+    let listed = tokio::time::timeout(PATIENCE, client.call::<Vec<Session>>(Request::List(Filter::default()))).await;
+    let sessions = listed.ok().and_then(Result::ok).unwrap_or_default();
+    sessions.into_iter().filter(|session| session.restorable).map(|session| session.name).collect()
+}
+
+/// Which process listens there.
+fn listener(socket: &Path) -> Option<u32> {
+    use interprocess::local_socket::prelude::*;
+    use interprocess::local_socket::{GenericFilePath, Stream, traits::StreamCommon};
+    let stream = Stream::connect(socket.to_fs_name::<GenericFilePath>().ok()?).ok()?;
+    stream.peer_creds().ok()?.pid().and_then(|pid| u32::try_from(pid).ok())
 }
 
 /// Whoever has the lock is the daemon.
@@ -108,8 +146,16 @@ fn path(paths: &Paths) -> check::Path {
 fn places(paths: &Paths) -> Vec<Place> {
     let uid = rustix::process::geteuid().as_raw();
     let places = [paths.state.clone(), paths.runtime.clone(), paths.recordings(), paths.database(), paths.log(), paths.socket()];
+    let settings = [paths.config.clone(), paths.config_file(), paths.agents()];
     let seen = |path: &PathBuf| std::fs::symlink_metadata(path).ok().map(|meta| (path.clone(), meta));
+    let of_settings = |path: &PathBuf| {
+        // through links: dotfiles may be anywhere
+        let meta = std::fs::metadata(path).ok()?;
+        let (is_folder, mode) = (meta.is_dir(), meta.permissions().mode());
+        Some(Place { path: path.display().to_string(), mode, is_ours: true, is_folder, guard: Guard::Writing, is_read_only: false })
+    };
     let place = |(path, meta): (PathBuf, Metadata)| Place {
+        guard: Guard::Anything,
         is_ours: meta.uid() == uid,
         is_folder: meta.is_dir(),
         // a symbolic link says nothing by its own mode
@@ -117,7 +163,7 @@ fn places(paths: &Paths) -> Vec<Place> {
         is_read_only: meta.is_dir() && rustix::fs::access(&path, rustix::fs::Access::WRITE_OK).is_err(),
         path: path.display().to_string(),
     };
-    places.iter().filter_map(seen).map(place).collect()
+    places.iter().filter_map(seen).map(place).chain(settings.iter().filter_map(of_settings)).collect()
 }
 
 /// Of the folder, or of the nearest one above it that is there.

@@ -167,8 +167,10 @@ pub async fn install(paths: &Paths, args: InstallArgs) -> Result<(), Failure> {
     } else if kind == Kind::Autostart {
         report.notes.push("it starts with the next login; until then any command starts it".to_owned());
     }
-    if kind == Kind::Systemd {
-        offer_linger(&mut report, &args)?;
+    match kind {
+        Kind::Systemd => offer_linger(&mut report, &args)?,
+        _ if args.linger => report.notes.push(format!("--linger does nothing for a {}: lingering is systemd's", kind.words())),
+        Kind::Launchd | Kind::Autostart => {}
     }
     finish(&report, args.json)
 }
@@ -177,31 +179,11 @@ pub fn uninstall(args: &UninstallArgs) -> Result<(), Failure> {
     let service = service()?;
     let there = installed(&service);
     let mut report = Report { dry_run: args.dry_run, changed: !there.is_empty(), ..Report::default() };
-    for Installed { kind, file, .. } in there {
-        report.kind = Some(kind);
-        let unit = format!("{}.service", service.name());
-        match kind {
-            Kind::Systemd if found("systemctl") => run(&mut report, &words(&["systemctl", "--user", "disable", &unit]))?,
-            Kind::Systemd => {
-                // nobody to ask: the link that `enable` made
-                let link = service.config_home.join("systemd/user/default.target.wants").join(&unit);
-                if std::fs::read_link(&link).is_ok() {
-                    remove(&mut report, &link)?;
-                }
-            }
-            // only forgets it: what runs is left running, with its sessions, until it is stopped
-            Kind::Launchd if found("launchctl") => {
-                run(
-                    &mut report,
-                    &words(&["launchctl", "disable", &format!("gui/{}/{}", rustix::process::getuid().as_raw(), service.name())]),
-                )?;
-            }
-            Kind::Launchd | Kind::Autostart => {}
-        }
-        remove(&mut report, &file)?;
-        if kind == Kind::Systemd && found("systemctl") {
-            run(&mut report, &words(&["systemctl", "--user", "daemon-reload"]))?;
-        }
+    // one that cannot be asked keeps nothing else from going
+    let mut failures = Vec::new();
+    for installed in there {
+        report.kind = Some(installed.kind);
+        failures.extend(take_away(&mut report, &service, &installed));
     }
     if !args.json {
         let word = if args.dry_run { "would be removed" } else { "removed" };
@@ -214,7 +196,37 @@ pub fn uninstall(args: &UninstallArgs) -> Result<(), Failure> {
             print("a daemon that runs goes on until it is stopped, and sessions with it\n")?;
         }
     }
-    finish(&report, args.json)
+    finish(&report, args.json)?;
+    let why: Vec<String> = failures.into_iter().map(|failure| failure.message).collect();
+    if why.is_empty() { Ok(()) } else { Err(Failure::failed(why.join("; "))) }
+}
+
+/// Everything of one kind; what could not be done.
+fn take_away(report: &mut Report, service: &Service, installed: &Installed) -> Vec<Failure> {
+    let mut outcomes = Vec::new();
+    let unit = format!("{}.service", service.name());
+    let asks = installed.kind == Kind::Systemd && found("systemctl");
+    // the link that `enable` made
+    let link = service.config_home.join("systemd/user/default.target.wants").join(&unit);
+    match installed.kind {
+        Kind::Systemd if asks => outcomes.push(run(report, &words(&["systemctl", "--user", "disable", &unit]))),
+        // only forgets it: what runs is left running, with its sessions, until it is stopped
+        Kind::Launchd if found("launchctl") => {
+            let agent = format!("gui/{}/{}", rustix::process::getuid().as_raw(), service.name());
+            outcomes.push(run(report, &words(&["launchctl", "disable", &agent])));
+        }
+        Kind::Systemd | Kind::Launchd | Kind::Autostart => {}
+    }
+    // nobody to ask, or nobody who does it
+    let is_left = !asks || outcomes.iter().any(Result::is_err);
+    if installed.kind == Kind::Systemd && is_left && std::fs::read_link(&link).is_ok() {
+        outcomes.push(remove(report, &link));
+    }
+    outcomes.push(remove(report, &installed.file));
+    if asks {
+        outcomes.push(run(report, &words(&["systemctl", "--user", "daemon-reload"])));
+    }
+    outcomes.into_iter().filter_map(Result::err).collect()
 }
 
 /// Starts the daemon by its service, if there is one that does so at once; `false`: there is none, or it could not.
