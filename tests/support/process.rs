@@ -28,9 +28,10 @@ pub fn stat(pid: u32) -> Option<Stat> {
     })
 }
 
-/// Runs or sleeps; a zombie is dead.
+/// Runs or sleeps; a zombie is dead, once the last of its threads has let go of its files.
 pub fn is_alive(pid: u32) -> bool {
-    stat(pid).is_some_and(|stat| !matches!(stat.state, 'Z' | 'X'))
+    let threads = || std::fs::read_dir(format!("/proc/{pid}/task")).map_or(0, Iterator::count);
+    stat(pid).is_some_and(|stat| !matches!(stat.state, 'Z' | 'X') || threads() > 1)
 }
 
 pub fn signal(pid: u32, signal: Signal) {
