@@ -114,7 +114,7 @@ mod tests {
         std::fs::write(at("plain"), "a = 1\n").expect("writes");
         std::os::unix::fs::symlink("plain", at("link")).expect("links");
         assert_eq!(text(&at("link")), Ok(Some("a = 1\n".to_owned())));
-        rustix::fs::mknodat(rustix::fs::CWD, at("pipe"), rustix::fs::FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).expect("a pipe");
+        assert!(std::process::Command::new("mkfifo").arg(at("pipe")).status().is_ok_and(|status| status.success()));
         std::os::unix::fs::symlink("pipe", at("link to a pipe")).expect("links");
         for name in ["pipe", "link to a pipe", "/dev/zero", "."] {
             assert!(refusal(name).contains("not a regular file"), "{name}");
