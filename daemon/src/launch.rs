@@ -210,6 +210,11 @@ pub fn own_environment() -> Vec<(String, String)> {
         .collect()
 }
 
+/// Whether a program without a folder is found where one is looked for.
+pub fn is_on_path(program: &str, path: &str) -> bool {
+    path.split(':').any(|folder| Path::new(folder).join(program).is_file())
+}
+
 /// The user's shell, as their environment names it.
 pub fn user_shell(environment: &[(String, String)]) -> String {
     environment

@@ -54,7 +54,7 @@ fn find_program(program: &str, launch: &Launch, environment: &[(String, String)]
         return Path::new(&launch.cwd).join(program).exists();
     }
     let path = launch.env_delta.iter().chain(environment).find(|(key, _)| key == "PATH").map_or("/usr/bin:/bin", |(_, value)| value);
-    path.split(':').any(|folder| Path::new(folder).join(program).is_file())
+    launch::is_on_path(program, path)
 }
 
 /// Starts it; the sentence says why if it could not be.

@@ -16,6 +16,8 @@ pub enum WatchMode {
 }
 
 impl WatchMode {
+    pub const ALL: [Self; 3] = [Self::Auto, Self::On, Self::Off];
+
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Auto => "auto",
@@ -25,7 +27,7 @@ impl WatchMode {
     }
 
     pub fn parse(text: &str) -> Option<Self> {
-        [Self::Auto, Self::On, Self::Off].into_iter().find(|mode| mode.as_str() == text)
+        Self::ALL.into_iter().find(|mode| mode.as_str() == text)
     }
 }
 

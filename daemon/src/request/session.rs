@@ -177,7 +177,7 @@ async fn check_program(context: &Context, new: &NewSession) -> Result<(), Failur
     let Some(program) = new.argv.first().filter(|program| !program.contains('/')) else { return Ok(()) };
     let path = new.env_delta.iter().rev().chain(&new.environment).find(|(key, _)| key == "PATH").map(|(_, value)| value);
     let Some(path) = path.filter(|path| path.split(':').all(|folder| folder.starts_with('/'))) else { return Ok(()) };
-    if path.split(':').any(|folder| Path::new(folder).join(program).is_file()) {
+    if launch::is_on_path(program, path) {
         return Ok(());
     }
     let is_known = match &new.name {

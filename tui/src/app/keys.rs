@@ -109,12 +109,7 @@ impl App {
                 self.list.toggle_all();
                 Vec::new()
             }
-            Action::Sort => {
-                self.list.sort = self.list.sort.next();
-                self.list.arrange();
-                self.say(format!("sorted by {}", self.list.sort.words()));
-                Vec::new()
-            }
+            Action::Sort => return self.sort_by(self.list.sort.next()),
             Action::Group => {
                 self.list.group = self.list.group.next();
                 self.list.arrange();
@@ -191,7 +186,7 @@ impl App {
         };
         self.place_cursor();
         self.is_dirty = true;
-        if matches!(action, Action::Sort | Action::Group | Action::Scope | Action::Preview | Action::Grid) {
+        if matches!(action, Action::Group | Action::Scope | Action::Preview | Action::Grid) {
             effects.extend(self.remember());
         }
         effects
@@ -415,6 +410,14 @@ impl App {
             _ => {}
         }
         effects
+    }
+
+    pub(super) fn sort_by(&mut self, sort: crate::state::order::Sort) -> Vec<Effect> {
+        self.list.sort = sort;
+        self.list.arrange();
+        self.place_cursor();
+        self.say(format!("sorted by {}", sort.words()));
+        self.remember().into_iter().collect()
     }
 
     fn cancel_call(&mut self) -> Vec<Effect> {

@@ -9,7 +9,6 @@ use super::{App, Asks, Focus, Overlay, View};
 use crate::event::{Effect, PaneOrder};
 use crate::keymap::Action;
 use crate::replay::{Point, Selection, Shape};
-use crate::state::order::Sort;
 use crate::state::pane::Pane;
 use crate::state::remembered::Layout;
 use crate::view::{areas, footer, form as form_view, messages, overlay, plan};
@@ -119,14 +118,6 @@ impl App {
             return self.attach_current(false);
         }
         Vec::new()
-    }
-
-    fn sort_by(&mut self, sort: Sort) -> Vec<Effect> {
-        self.list.sort = sort;
-        self.list.arrange();
-        self.place_cursor();
-        self.say(format!("sorted by {}", sort.words()));
-        self.remember().into_iter().collect()
     }
 
     fn click_detail(&mut self, at: Position, is_twice: bool) -> Vec<Effect> {

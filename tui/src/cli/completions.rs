@@ -8,10 +8,12 @@ use clap::{Arg, CommandFactory, FromArgMatches};
 use clap_complete::engine::{ArgValueCandidates, CompletionCandidate};
 use clap_complete::env::Shells;
 use shared::attention::Attention;
+use shared::exec::Language;
 use shared::filter::Filter;
 use shared::message::{Failure, Request};
 use shared::session::{Session, Status};
 use shared::text::visible;
+use shared::watch::WatchMode;
 
 use super::{Cli, print, table};
 use crate::{connect, environment};
@@ -86,8 +88,8 @@ fn words(arg: &Arg) -> Option<Vec<String>> {
     }
     let mut words: Vec<String> = match arg.get_id().as_str() {
         "status" => Status::ALL.iter().map(ToString::to_string).collect(),
-        "watch" => ["auto", "on", "off"].map(str::to_owned).to_vec(),
-        "language" => ["bash", "python", "node"].map(str::to_owned).to_vec(),
+        "watch" => WatchMode::ALL.map(|mode| mode.as_str().to_owned()).to_vec(),
+        "language" => Language::ALL.map(|language| language.as_str().to_owned()).to_vec(),
         "condition" => ["exit", "prompt", "quiet", "quiet=", "text="].map(str::to_owned).to_vec(),
         _ => return None,
     };
