@@ -209,7 +209,7 @@ fn versions_that_do_not_fit_are_named_with_what_to_do() {
 }
 
 #[test]
-fn promise_9_a_newer_database_is_refused_and_a_damaged_one_set_aside() {
+fn promise_9_a_newer_database_is_refused_and_a_damaged_one_recovered() {
     let root = Root::new();
     root.start("survivor", BASH);
     root.run(&["send", "survivor", "--enter", "echo before-$((40+2))"]).ok();
@@ -232,7 +232,7 @@ fn promise_9_a_newer_database_is_refused_and_a_damaged_one_set_aside() {
     let name = list[0]["name"].as_str().expect("a name").to_owned();
     assert_eq!(root.program(&name), program);
     assert!(root.screen(&name).contains("before-42"));
-    assert!(root.run(&["daemon", "status"]).ok().contains("set aside"));
+    assert!(root.run(&["daemon", "status"]).ok().contains("recovered into a new file"));
     let kept = std::fs::read_dir(root.join("state")).expect("lists").filter_map(Result::ok).any(|entry| {
         entry.file_name().to_string_lossy().contains("damaged")
             && std::fs::read(entry.path()).is_ok_and(|bytes| bytes == vec![0xa5; 10_000])

@@ -12,6 +12,7 @@ mod command_line;
 mod commands;
 mod continuity;
 mod crash;
+mod damage;
 mod dashboard;
 mod doctor;
 mod events;

@@ -362,7 +362,7 @@ fn damage_is_said_and_the_rest_is_found() {
     assert!(output.stdout.contains("before the damage") && output.stdout.contains("nothing the damage could do"), "{}", output.stdout);
     assert!(!output.stdout.contains("ehind"), "{}", output.stdout);
     assert!(
-        output.stderr.contains("not searched:") && output.stderr.contains("hurt (") && output.stderr.contains("damaged at offset"),
+        output.stderr.contains("not searched:") && output.stderr.contains("hurt (") && output.stderr.contains("cannot be read"),
         "{}",
         output.stderr
     );

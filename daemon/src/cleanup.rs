@@ -62,6 +62,7 @@ pub async fn clean(context: &Context, asked: Cleanup) -> Result<Cleaned, Failure
         }
     } else {
         let ids = candidates.iter().map(|candidate| candidate.line.id).collect();
+        store::drop_backup(&context.paths.database());
         cleaned.count = store.remove_old(ids, !asked.audit).await?;
         cleaned.more = is_full_step && cleaned.count > 0;
         if asked.audit && !cleaned.more {
@@ -116,6 +117,7 @@ pub async fn run(context: Context) {
             clean_all(&context).await;
         }
         look_for_damage(&context).await;
+        back_up(&context).await;
         if let Err(error) = context.store.done_now(DONE).await {
             return context.log.warn(&format!("the daily cleanup: {error}"));
         }
@@ -143,6 +145,20 @@ async fn clean_all(context: &Context) {
     }
     if count > 0 {
         context.log.note(&format!("the daily cleanup removed {}", shared::text::count(count as usize, "session")));
+    }
+}
+
+/// A database larger than this is copied once a day only: copying takes about a second for each 500 MB.
+const SMALL_BYTES: u64 = 64 << 20;
+
+/// Copies the database for `store::open` to recover from.
+pub async fn back_up(context: &Context) {
+    let path = context.paths.database();
+    if std::fs::metadata(&path).is_ok_and(|meta| meta.len() > SMALL_BYTES) {
+        return;
+    }
+    if let Ok(Err(error)) = tokio::task::spawn_blocking(move || store::back_up(&path)).await {
+        context.log.warn(&format!("the database could not be copied for recovery: {error}"));
     }
 }
 

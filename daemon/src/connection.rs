@@ -125,7 +125,7 @@ impl Reading {
                             drop(place);
                         };
                         if in_order {
-                            work.await;
+                            Box::pin(work).await;
                         } else if only_waits {
                             let client = Arc::clone(&self.outbox);
                             tokio::spawn(async move {

@@ -12,6 +12,7 @@ mod descriptor;
 mod exec;
 mod expiry;
 mod files;
+mod gaps;
 mod hibernate;
 mod holder;
 mod language;

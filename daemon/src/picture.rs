@@ -26,6 +26,9 @@ const MAX_SCROLLBACK: usize = 20_000;
 /// Lines are looked for no further back than about this.
 const MAX_BACK: u64 = 64 << 20;
 
+/// The control character CAN.
+const CANCEL: u8 = 0x18;
+
 pub struct Picture {
     reader: Reader,
     /// Of the last frame before the reader's offset.
@@ -182,16 +185,7 @@ impl Picture {
                 self.restart_from(first, until);
                 return true;
             }
-            Err(ReadError::Damaged { .. } | ReadError::Io(_)) => {
-                // what is behind the damage is reachable from the next segment on
-                let next =
-                    recording::segments(&self.dir).ok().and_then(|starts| starts.into_iter().find(|start| *start > self.reader.offset()));
-                match next.filter(|next| *next < until) {
-                    Some(next) => self.restart_from(next, until),
-                    None => return false,
-                }
-                return true;
-            }
+            Err(ReadError::Io(_)) => return false,
         }
         let began = spent();
         for piece in pieces {
@@ -298,6 +292,8 @@ pub fn draw(transcript: &mut Transcript, record: &Record<'_>, out: &mut Vec<u8>)
             };
             transcript.result(&ending, result.mid_line, out);
         }
+        // ends an escape sequence whose rest is missing
+        Record::Missing(_) => out.push(CANCEL),
         _ => {}
     }
 }

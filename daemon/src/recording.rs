@@ -12,6 +12,9 @@ mod read;
 mod retain;
 mod segment;
 
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
@@ -24,9 +27,10 @@ use shared::stats::DiskUse;
 pub use append::Writer;
 pub use index::{FoundMark, Index, as_typed, has_index, position_at, store_index, told_command};
 pub use keys::{append_keyframe, last_keyframe};
-pub use read::{ReadError, Reader, cut_torn_tail, tail};
+pub use read::{ReadError, Reader, tail};
 pub use retain::{Kept, Limits, folders, keep_to};
 pub use segment::pack;
+pub use shared::runtime::Hole;
 
 /// Raised when an older reader could misread a newer recording.
 const FORMAT: u32 = 1;
@@ -61,6 +65,8 @@ pub mod kind {
     pub const INPUT: u8 = 10;
     /// A mark of an imported recording.
     pub const MARKER: u8 = 11;
+    /// Kinds up to here are for segments, now and in later versions.
+    pub const LAST: u8 = 15;
     /// Only in `.keys` files.
     pub const KEYFRAME: u8 = 16;
     /// Only in `.index` files.
@@ -77,6 +83,9 @@ pub struct SegmentHeader {
     /// Wall clock at time 0 of the recording, in microseconds since 1970.
     pub began_at: i64,
     pub size: Size,
+    /// Its holder leaves a note when it drops old segments (`mark_dropped`).
+    #[serde(default)]
+    pub notes_drops: bool,
 }
 
 /// One frame of a recording, understood.
@@ -93,6 +102,9 @@ pub enum Record<'a> {
     Result(CallResult<'a>),
     Input(&'a [u8]),
     Marker(&'a [u8]),
+    /// So many bytes that were recorded cannot be read: a file is missing, truncated or damaged. Made by the reader, never
+    /// stored.
+    Missing(u64),
     /// A later version's kind: passed over.
     Unknown,
 }
@@ -258,7 +270,7 @@ fn remove_segment(dir: &Path, start: Offset) {
 }
 
 /// Start offsets of the segments that are there, oldest first.
-pub fn segments(dir: &Path) -> std::io::Result<Vec<Offset>> {
+pub fn segments(dir: &Path) -> io::Result<Vec<Offset>> {
     let mut starts: Vec<Offset> = std::fs::read_dir(dir)?
         .filter_map(Result::ok)
         .filter_map(|entry| {
@@ -285,27 +297,127 @@ pub fn end(dir: &Path) -> Option<Offset> {
     Some(last + segment::Segment::open(dir, last).and_then(|segment| segment.length()).ok()?)
 }
 
-/// Takes away what belongs to no segment: what was being written when a daemon was killed, and whatever is older than `first`.
-pub fn sweep(dir: &Path, first: Offset) {
-    let Ok(starts) = segments(dir) else { return };
+/// Removes what belongs to no segment: our own unfinished files, and keyframes and indexes whose segment is gone. Never a
+/// segment: retention, `forget` and `rm` alone remove recorded bytes. Call it only while nothing is written beside the
+/// recording (`Upkeep::quiet`), or unfinished files of the present would go.
+pub fn sweep(dir: &Path) {
     for entry in std::fs::read_dir(dir).into_iter().flatten().filter_map(Result::ok) {
         let name = entry.file_name();
         let Some((start, kind)) = name.to_str().and_then(|name| name.split_once('.')) else { continue };
         let Ok(start) = Offset::from_str_radix(start, 16) else { continue };
-        if kind.ends_with("-new") || start < first || !starts.contains(&start) {
+        let is_stray = match kind {
+            "recz-new" | "index-new" => true,
+            // asked of the file itself: a listing is old by the time it is compared
+            "keys" | "index" => !is_segment(dir, start),
+            _ => false,
+        };
+        if is_stray {
             let _ = std::fs::remove_file(entry.path());
         }
     }
 }
 
+/// Held while segments of a recording are removed or replaced, by the holder (`drop_oldest`, `forget`) and by the daemon
+/// (packing, retention). Waits for the other one, which is never long: no data is read or written under it.
+fn lock_removal(dir: &Path) -> io::Result<File> {
+    let file = File::open(dir)?;
+    rustix::fs::flock(&file, rustix::fs::FlockOperation::LockExclusive)?;
+    Ok(file)
+}
+
+/// As `lock_removal`, but `None` at once if the lock is taken: the holder must not wait.
+fn try_lock_removal(dir: &Path) -> Option<File> {
+    let file = File::open(dir).ok()?;
+    rustix::fs::flock(&file, rustix::fs::FlockOperation::NonBlockingLockExclusive).ok()?;
+    Some(file)
+}
+
+/// Flags for opening files of a recording: a FIFO in the place of one would block whoever opens it, and a link leads elsewhere.
+const NEVER_BLOCKS: i32 = (rustix::fs::OFlags::NONBLOCK.bits() | rustix::fs::OFlags::NOFOLLOW.bits()) as i32;
+
+/// Opens a file of a recording to read it. Anything but a regular file is damage; a FIFO would otherwise block its opener.
+fn open_regular(path: &Path) -> io::Result<File> {
+    let file = match File::options().read(true).custom_flags(NEVER_BLOCKS).open(path) {
+        Err(error) if error.raw_os_error() == Some(rustix::io::Errno::LOOP.raw_os_error()) => return Err(not_regular()),
+        other => other?,
+    };
+    if file.metadata()?.is_file() { Ok(file) } else { Err(not_regular()) }
+}
+
+fn not_regular() -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, "a segment is not a regular file")
+}
+
+/// Everything in a file beside a segment (keyframes, index).
+fn read_companion(path: &Path) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    open_regular(path)?.read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+/// Parts of a recording that its own files show to be missing: between two segments, and before `end` if that is known.
+/// Reads no frames; damage inside of a segment is found by reading it.
+pub fn holes(dir: &Path, end: Option<Offset>) -> Vec<Hole> {
+    let starts = segments(dir).unwrap_or_default();
+    let mut holes = Vec::new();
+    let dropped = dropped(dir);
+    if let Some(first) = starts.first().copied() {
+        // holders from before the note dropped segments without leaving one
+        let expected = if dropped > 0 || header(dir).is_some_and(|header| header.notes_drops) { dropped } else { first };
+        if expected < first {
+            holes.push(Hole { offset: expected, bytes: first - expected });
+        }
+    } else if let Some(end) = end.filter(|end| *end > dropped) {
+        holes.push(Hole { offset: dropped, bytes: end - dropped });
+    }
+    for (n, start) in starts.iter().copied().enumerate() {
+        let Some(expected) = starts.get(n + 1).copied().or(end) else { break };
+        let length = segment::Segment::open(dir, start).and_then(|segment| segment.length());
+        let found = match length {
+            Ok(length) => start + length,
+            Err(error) if error.kind() == io::ErrorKind::InvalidData => start,
+            // dropped since it was listed, or out of reach for the moment
+            Err(_) => continue,
+        };
+        if found < expected {
+            holes.push(Hole { offset: found, bytes: expected - found });
+        }
+    }
+    holes
+}
+
+/// In a recording's directory: the offset before which retention or `forget` removed everything.
+const DROPPED: &str = "dropped";
+
+/// Notes that everything before `offset` is removed on purpose. Called before the removal: a kill in between leaves more than
+/// the note says, never less.
+pub fn mark_dropped(dir: &Path, offset: Offset) -> io::Result<()> {
+    std::fs::DirBuilder::new().recursive(true).mode(0o700).create(dir)?;
+    let path = dir.join(DROPPED);
+    let unfinished = path.with_extension("new");
+    File::options()
+        .write(true)
+        .create(true)
+        .truncate(true)
+        .mode(0o600)
+        .open(&unfinished)?
+        .write_all(format!("{offset:016x}").as_bytes())?;
+    std::fs::rename(unfinished, path)
+}
+
+fn dropped(dir: &Path) -> Offset {
+    let note = read_companion(&dir.join(DROPPED)).unwrap_or_default();
+    std::str::from_utf8(&note).ok().and_then(|hex| Offset::from_str_radix(hex, 16).ok()).unwrap_or(0)
+}
+
 /// Takes a whole recording away; one that is not there is no error.
-pub fn remove(dir: &Path) -> std::io::Result<()> {
+pub fn remove(dir: &Path) -> io::Result<()> {
     let mut tries = 0;
     loop {
         match std::fs::remove_dir_all(dir) {
             // a keyframe was stored meanwhile
-            Err(error) if error.kind() == std::io::ErrorKind::DirectoryNotEmpty && tries < 5 => tries += 1,
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
+            Err(error) if error.kind() == io::ErrorKind::DirectoryNotEmpty && tries < 5 => tries += 1,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
             other => return other,
         }
     }

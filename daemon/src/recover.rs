@@ -175,9 +175,9 @@ async fn reconnect(context: &Context, live: LiveRuntime, link: Link, greeting: G
 
 async fn settle_lost(context: &Context, live: LiveRuntime) -> store::Result<()> {
     let dir = context.paths.recording(live.runtime);
-    let tail = recording::cut_torn_tail(&dir).map_err(|error| store::Error::Broken(format!("its recording cannot be read: {error}")))?;
+    let tail = recording::tail(&dir).map_err(|error| store::Error::Broken(format!("its recording cannot be read: {error}")))?;
     if tail.torn > 0 {
-        context.log.warn(&format!("session {}: {} bytes at the end of its recording were not whole and were cut", live.name, tail.torn));
+        context.log.warn(&format!("session {}: the last {} bytes of its recording are not a whole frame", live.name, tail.torn));
     }
     let _ = std::fs::remove_file(context.paths.holder_socket(live.runtime));
     let last_activity = tail

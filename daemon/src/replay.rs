@@ -162,17 +162,6 @@ impl Replay {
                 Ok(false) => return Ok((records, true)),
                 Err(_) if !records.is_empty() => return Ok((records, false)),
                 Err(ReadError::Dropped { first }) => reader.seek(first),
-                Err(ReadError::Damaged { at }) => {
-                    // what is behind the damage is reachable from the next segment on
-                    let starts = recording::segments(&self.dir)?;
-                    match starts.into_iter().find(|start| *start > at).filter(|start| *start < self.until) {
-                        Some(next) => {
-                            records.push(replay::Record { end: next, time: 0, what: What::Gap { bytes: next - at } });
-                            return Ok((records, false));
-                        }
-                        None => return Ok((records, true)),
-                    }
-                }
                 Err(error) => return Err(error),
             }
         }
@@ -183,7 +172,8 @@ impl Replay {
 fn told(transcript: &mut Transcript, end: Offset, time: u64, record: &Record<'_>, out: &mut Vec<replay::Record>) -> usize {
     let before = match record {
         Record::Resize(size) => Some(What::Resize { size: *size }),
-        Record::Gap(bytes) => Some(What::Gap { bytes: *bytes }),
+        Record::Gap(bytes) => Some(What::Gap { bytes: *bytes, is_lost: false }),
+        Record::Missing(bytes) => Some(What::Gap { bytes: *bytes, is_lost: true }),
         Record::Exit(status) => Some(What::Exit { status: *status }),
         Record::Input(bytes) => Some(What::Input { base64: BASE64.encode(bytes) }),
         Record::Marker(text) => Some(What::Marker { text: String::from_utf8_lossy(text).into_owned() }),

@@ -99,6 +99,7 @@ pub async fn run(paths: Paths, settings: FirstSettings, place: Place, ready: imp
         tokio::spawn(cleanup::run(context.clone())),
         tokio::spawn(upkeep::run(context.clone())),
         tokio::spawn(files_watch::run(context.clone())),
+        tokio::spawn(back_up_at_start(context.clone())),
         tokio::spawn(count_activity(context.clone())),
         tokio::spawn(settings::run(context.clone())),
         tokio::spawn(command::catch_up_ended(context.clone())),
@@ -116,9 +117,15 @@ pub async fn run(paths: Paths, settings: FirstSettings, place: Place, ready: imp
     // what was not told by then is found by the next daemon, from the times of files
     let _ = tokio::time::timeout(LAST_CHANGES, context.watch.settle()).await;
     context.store.settle().await;
+    cleanup::back_up(&context).await;
     context.log.note("daemon stopped");
     outcome?;
     Ok(())
+}
+
+/// A copy to recover from, as of now: the database has just been found sound.
+async fn back_up_at_start(context: Context) {
+    cleanup::back_up(&context).await;
 }
 
 /// So that whoever looks at a calendar has little to wait for, however much has happened since somebody last did.
@@ -171,11 +178,7 @@ async fn open_world(paths: Paths, settings: FirstSettings, log: Log, open_files:
     }
     let mut warnings = Vec::new();
     let opened = store::open(&paths.database())?;
-    if let Some(aside) = opened.set_aside {
-        let text = format!(
-            "the database was damaged and has been set aside as {}; a new one was begun, recordings are untouched",
-            aside.display()
-        );
+    for text in opened.repaired {
         log.warn(&text);
         warnings.push(text);
     }

@@ -11,6 +11,7 @@ use shared::screen::Size;
 use tokio::sync::{Notify, oneshot};
 
 use crate::context::Context;
+use crate::gaps;
 use crate::picture::Picture;
 use crate::recording::{self, Kept};
 use crate::store::Recorded;
@@ -72,6 +73,10 @@ pub async fn run(context: Context) {
         }
         context.upkeep.due.lock().unwrap_or_else(PoisonError::into_inner).insert(runtime);
     }
+    // recordings whose directory is gone are found by the database alone
+    for runtime in context.store.ended_runtimes().await.unwrap_or_default() {
+        context.upkeep.due.lock().unwrap_or_else(PoisonError::into_inner).insert(runtime);
+    }
     let mut settings = context.settings.changes();
     let mut limits_due = Some(tokio::time::Instant::now());
     loop {
@@ -103,12 +108,13 @@ async fn tend(context: &Context, runtime: RuntimeId) {
     // what the database does not know is nobody's to touch; what cannot be asked now is asked next time
     let Ok(Some(recorded)) = context.store.recorded(runtime).await else { return };
     let dir = context.paths.recording(runtime);
+    note_gaps(context, &recorded).await;
     let Recorded { launch, is_live, name, .. } = recorded;
     let starts = {
         let _quiet = context.upkeep.quiet().await;
         let dir = dir.clone();
         let tidied = low(move || {
-            recording::sweep(&dir, 0);
+            recording::sweep(&dir);
             recording::segments(&dir).unwrap_or_default()
         });
         tidied.await.unwrap_or_default()
@@ -125,6 +131,14 @@ async fn tend(context: &Context, runtime: RuntimeId) {
             }
             _ => {}
         }
+    }
+}
+
+/// Tells of what is missing in a recording.
+async fn note_gaps(context: &Context, recorded: &Recorded) {
+    let (context_, recorded_) = (context.clone(), recorded.clone());
+    for hole in low(move || gaps::check(&context_, &recorded_)).await.unwrap_or_default() {
+        gaps::note(context, recorded.session, recorded.runtime, hole).await;
     }
 }
 
@@ -178,10 +192,9 @@ async fn keep_to_limits(context: &Context) {
         each: settings.max_mib << 20,
         age: (settings.max_age_days > 0).then(|| Duration::from_secs(u64::from(settings.max_age_days) * 24 * 3600)),
     };
-    let Ok(live) = context.store.live_runtimes().await else { return };
-    let live: HashSet<RuntimeId> = live.into_iter().map(|live| live.runtime).collect();
+    let Ok(ended) = context.store.ended_runtimes().await else { return };
     let folder = context.paths.recordings();
-    let Some(Kept { dropped, bytes, .. }) = low(move || recording::keep_to(&folder, &limits, &live)).await else { return };
+    let Some(Kept { dropped, bytes, .. }) = low(move || recording::keep_to(&folder, &limits, &ended)).await else { return };
     if dropped > 0 {
         let mib = bytes >> 20;
         context.log.note(&format!("recordings: the oldest {} went, {mib} MiB", shared::text::count(dropped as usize, "segment")));

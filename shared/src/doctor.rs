@@ -11,6 +11,10 @@ pub enum Database {
         runtimes: Vec<(String, bool)>,
         /// What the steady clock adds to the kernel's, and for which boot.
         clock: Option<(String, i64)>,
+        /// Sessions whose recordings have gaps: name, and bytes that are missing.
+        gaps: Vec<(String, u64)>,
+        /// Rows that cannot be understood: what they belong to, and why.
+        damaged: Vec<String>,
     },
     /// Of a later version of this program.
     Newer {

@@ -81,6 +81,8 @@ pub const RESERVED: &[(&str, &str)] = &[
     ("control", ""),
     ("exit", ""),
     ("lost", ""),
+    ("recording_gap", ""),
+    ("restore_failed", ""),
     ("restored", ""),
     ("hibernate", ""),
     ("status", ""),

@@ -249,6 +249,14 @@ pub struct ExecResult {
     pub ended: bool,
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub note: Option<String>,
+    /// Bytes of what it printed that cannot be read back: they were forgotten or dropped, or the recording is damaged.
+    #[serde(skip_serializing_if = "is_zero", default)]
+    pub missing_bytes: u64,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "the form serde wants")]
+fn is_zero(value: &u64) -> bool {
+    *value == 0
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "the form serde wants")]

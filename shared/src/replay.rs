@@ -54,6 +54,9 @@ pub struct Outline {
     /// Oldest marks that were left off, because there are too many.
     #[serde(default)]
     pub marks_left_off: u64,
+    /// Parts that were recorded and cannot be read any more, as far as known.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub missing: Vec<crate::runtime::Hole>,
 }
 
 fn one_second() -> u64 {
@@ -165,6 +168,9 @@ pub enum What {
     /// So many bytes were not recorded here.
     Gap {
         bytes: u64,
+        /// They were recorded, and cannot be read any more: a file is missing or damaged.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        is_lost: bool,
     },
     /// What was typed, of a session that records that.
     Input {

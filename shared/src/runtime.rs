@@ -185,4 +185,14 @@ pub struct Recording {
     pub bytes: u64,
     /// Why nothing is being recorded now, if so.
     pub suspended: Option<String>,
+    /// Parts that were recorded and cannot be read any more.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub missing: Vec<Hole>,
+}
+
+/// A part of a recording that is missing or damaged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Hole {
+    pub offset: Offset,
+    pub bytes: u64,
 }

@@ -128,6 +128,9 @@ pub struct Session {
     /// It was lost, and `restore` starts its program again.
     #[serde(default)]
     pub restorable: bool,
+    /// What of its record was damaged and had to be replaced.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub damaged: Option<String>,
 }
 
 impl Session {

@@ -17,6 +17,7 @@ use shared::message::{Failure, Request};
 use shared::paths::Paths;
 use shared::redact::Redactor;
 use shared::replay::{MarkKind, Moment, Of, Outline, Records, Seek, What};
+use shared::runtime::Hole;
 use shared::screen::{Keyframe, Screen};
 
 use crate::client::Client;
@@ -123,6 +124,9 @@ pub async fn export(client: &mut Client, wish: Wish, out: &mut dyn Write, mut pr
                 break;
             }
             from = record.end;
+            if let What::Gap { bytes, is_lost: true } = record.what {
+                note_missing(&mut outline.missing, Hole { offset: record.end.saturating_sub(bytes), bytes });
+            }
             let time = clock.at(record.time);
             while let Some(mark) = commands.next_if(|mark| mark.offset.is_some_and(|offset| offset <= record.end)) {
                 covered.take(Piece { time, what: Said::Marker(mark.text.clone()) }).map_err(written)?;
@@ -194,6 +198,12 @@ pub fn restore(moment: &Moment) -> Result<Screen, Failure> {
     keyframe.map(|keyframe| Screen::restore(&keyframe)).ok_or_else(|| Failure::failed("the daemon's answer is not a screen"))
 }
 
+fn note_missing(known: &mut Vec<Hole>, found: Hole) {
+    if known.iter().all(|hole| hole.offset != found.offset) {
+        known.push(found);
+    }
+}
+
 fn said(what: What) -> Option<Said> {
     let bytes = |base64: &str| BASE64.decode(base64).unwrap_or_default();
     Some(match what {
@@ -202,8 +212,9 @@ fn said(what: What) -> Option<Said> {
         What::Resize { size } => Said::Resize(size),
         What::Marker { text } => Said::Marker(text),
         What::Call { code } => Said::Marker(code.lines().next().unwrap_or_default().to_owned()),
-        What::Gap { bytes: 0 } | What::Result { .. } => return None,
-        What::Gap { bytes } => Said::Marker(format!("{bytes} bytes were not recorded here")),
+        What::Gap { bytes: 0, .. } | What::Result { .. } => return None,
+        What::Gap { bytes, is_lost: true } => Said::Marker(format!("{bytes} recorded bytes are missing here")),
+        What::Gap { bytes, is_lost: false } => Said::Marker(format!("{bytes} bytes were not recorded here")),
         What::Exit { status } => Said::Exit(match status {
             shared::runtime::ExitStatus::Code(code) => code,
             shared::runtime::ExitStatus::Signal(signal) => 128 + signal,

@@ -183,6 +183,7 @@ pub fn describe(
 ) -> ExecResult {
     let outcome = finished.map(|finished| finished.outcome.clone()).unwrap_or_default();
     ExecResult {
+        missing_bytes: 0,
         success: finished
             .is_none_or(|finished| finished.exit_code == Some(0) && finished.stage == Stage::Finished && !finished.outcome.interrupted),
         exit_code: finished.and_then(|finished| finished.exit_code),

@@ -10,7 +10,7 @@ use shared::id::Offset;
 use shared::replay::Position;
 use shared::screen::{Event, Located, Scanner};
 
-use super::{Reader, Record, decode, encode, index_path, is_segment, kind, segments};
+use super::{Reader, Record, decode, encode, index_path, is_segment, kind, read_companion, segments};
 
 /// Points are at least this far apart, in bytes or in time, unless there is a pause between them.
 const POINT_BYTES: u64 = 64 << 10;
@@ -114,7 +114,7 @@ pub fn store_index(dir: &Path, start: Offset, next: Offset) -> io::Result<()> {
 }
 
 fn load(dir: &Path, start: Offset) -> Option<Index> {
-    let bytes = std::fs::read(index_path(dir, start)).ok()?;
+    let bytes = read_companion(&index_path(dir, start)).ok()?;
     let mut rest = &bytes[..];
     let mut index = Index::default();
     while let Some(frame) = decode(rest) {

@@ -10,7 +10,7 @@ use shared::id::Offset;
 use shared::replay::Position;
 use shared::screen::Keyframe;
 
-use super::{decode, encode, is_segment, keys_path, kind, segments};
+use super::{NEVER_BLOCKS, decode, encode, is_segment, keys_path, kind, read_companion, segments};
 
 /// Stores a screen as it is at `offset`.
 pub fn append_keyframe(dir: &Path, offset: Offset, time: u64, keyframe: &Keyframe) -> io::Result<()> {
@@ -26,7 +26,7 @@ pub fn append_keyframe(dir: &Path, offset: Offset, time: u64, keyframe: &Keyfram
     let mut bytes = Vec::with_capacity(body.len() + 32);
     encode(kind::KEYFRAME, time, &body, &mut bytes);
     let path = keys_path(dir, *start);
-    let mut file = OpenOptions::new().append(true).create(true).mode(0o600).open(&path)?;
+    let mut file = OpenOptions::new().append(true).create(true).mode(0o600).custom_flags(NEVER_BLOCKS).open(&path)?;
     let length = file.metadata()?.len();
     if let Err(error) = file.write_all(&bytes) {
         // a part of one would hide all that come after it
@@ -44,9 +44,10 @@ pub fn append_keyframe(dir: &Path, offset: Offset, time: u64, keyframe: &Keyfram
 pub fn last_keyframe(dir: &Path, offset: Offset) -> io::Result<Option<(Position, Keyframe)>> {
     let starts = segments(dir)?;
     for start in starts.iter().rev().filter(|start| **start <= offset) {
-        let bytes = match std::fs::read(keys_path(dir, *start)) {
+        let bytes = match read_companion(&keys_path(dir, *start)) {
             Ok(bytes) => bytes,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+            // a cache: what cannot be read is made again
+            Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::InvalidData) => continue,
             Err(error) => return Err(error),
         };
         let mut rest = &bytes[..];

@@ -1,5 +1,5 @@
-//! How much of all recordings is kept: by size, by age, the oldest first. Takes away whole segments, never the one that is being
-//! written.
+//! How much of all recordings is kept: by size, by age, the oldest first. Removes whole segments, always from the front of a
+//! recording, and never one that a holder may be writing to.
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
@@ -7,7 +7,7 @@ use std::time::{Duration, SystemTime};
 
 use shared::id::{Offset, RuntimeId};
 
-use super::{disk_bytes, index_path, keys_path, packed_path, remove_segment, segment_path, segments};
+use super::{disk_bytes, end, index_path, keys_path, lock_removal, mark_dropped, packed_path, remove_segment, segment_path, segments};
 
 pub struct Limits {
     pub total: Option<u64>,
@@ -28,6 +28,8 @@ pub struct Kept {
 struct Part {
     dir: PathBuf,
     start: Offset,
+    /// Where the next one starts.
+    end: Offset,
     written_at: SystemTime,
     bytes: u64,
 }
@@ -38,29 +40,26 @@ pub fn folders(folder: &Path) -> Vec<RuntimeId> {
     entries.filter_map(Result::ok).filter_map(|entry| RuntimeId::parse(entry.file_name().to_str()?)).collect()
 }
 
-/// Keeps all recordings to these limits; of those that are live the last segment stays.
-pub fn keep_to(folder: &Path, limits: &Limits, live: &HashSet<RuntimeId>) -> Kept {
+/// Keeps all recordings to these limits. The last segment of a recording goes only if its runtime is known to have `ended`: a
+/// runtime that is missing in a list of live ones may have been started since.
+pub fn keep_to(folder: &Path, limits: &Limits, ended: &HashSet<RuntimeId>) -> Kept {
     let mut kept = Kept::default();
     let mut parts: Vec<Part> = Vec::new();
     for runtime in folders(folder) {
         let dir = folder.join(runtime.compact());
         kept.left += disk_bytes(&dir);
         let mut own = parts_of(&dir);
-        if live.contains(&runtime) {
+        if !ended.contains(&runtime) {
             own.pop();
         }
         let mut bytes: u64 = own.iter().map(|part| part.bytes).sum();
-        let mut rest = Vec::new();
-        for part in own {
-            let is_old = limits.age.is_some_and(|age| part.written_at.elapsed().is_ok_and(|since| since > age));
-            if is_old || bytes > limits.each {
-                bytes -= part.bytes;
-                kept.take(&part);
-            } else {
-                rest.push(part);
-            }
+        let mut own = own.into_iter().peekable();
+        let is_old = |part: &Part| limits.age.is_some_and(|age| part.written_at.elapsed().is_ok_and(|since| since > age));
+        while let Some(part) = own.next_if(|part| is_old(part) || bytes > limits.each) {
+            bytes -= part.bytes;
+            kept.take(&part);
         }
-        parts.extend(rest);
+        parts.extend(own);
     }
     if let Some(total) = limits.total {
         parts.sort_by_key(|part| (part.written_at, part.start));
@@ -76,6 +75,10 @@ pub fn keep_to(folder: &Path, limits: &Limits, live: &HashSet<RuntimeId>) -> Kep
 
 impl Kept {
     fn take(&mut self, part: &Part) {
+        let _removal = lock_removal(&part.dir);
+        if mark_dropped(&part.dir, part.end).is_err() {
+            return;
+        }
         remove_segment(&part.dir, part.start);
         self.dropped += 1;
         self.bytes += part.bytes;
@@ -83,20 +86,20 @@ impl Kept {
     }
 }
 
-/// Segments with everything that belongs to them, oldest first.
+/// Segments with everything that belongs to them, oldest first. A segment counts as no older than the one before it, whatever
+/// the clock did: otherwise a part from the middle could go.
 fn parts_of(dir: &Path) -> Vec<Part> {
     let Ok(starts) = segments(dir) else { return Vec::new() };
+    let mut latest = SystemTime::UNIX_EPOCH;
+    let ends: Vec<Offset> = starts.iter().skip(1).copied().chain([end(dir).unwrap_or(Offset::MAX)]).collect();
     starts
         .into_iter()
-        .map(|start| {
+        .zip(ends)
+        .map(|(start, end)| {
             let paths = [segment_path(dir, start), packed_path(dir, start), keys_path(dir, start), index_path(dir, start)];
             let metas: Vec<_> = paths.iter().filter_map(|path| std::fs::metadata(path).ok()).collect();
-            Part {
-                dir: dir.to_owned(),
-                start,
-                written_at: metas.first().and_then(|meta| meta.modified().ok()).unwrap_or(SystemTime::UNIX_EPOCH),
-                bytes: metas.iter().map(std::fs::Metadata::len).sum(),
-            }
+            latest = metas.first().and_then(|meta| meta.modified().ok()).map_or(latest, |at| at.max(latest));
+            Part { dir: dir.to_owned(), start, end, written_at: latest, bytes: metas.iter().map(std::fs::Metadata::len).sum() }
         })
         .collect()
 }
@@ -133,7 +136,7 @@ mod tests {
     fn the_oldest_go_first_and_what_is_being_written_never() {
         let folder = tempfile::tempdir().expect("a folder");
         let ids = two(folder.path());
-        let live = HashSet::from(ids);
+        let live = HashSet::new();
         assert_eq!(keep_to(folder.path(), &NO_LIMITS, &live).dropped, 0);
         let limits = Limits { total: Some(4 * SEGMENT_BYTES), ..NO_LIMITS };
         let kept = keep_to(folder.path(), &limits, &live);
@@ -144,7 +147,7 @@ mod tests {
         keep_to(folder.path(), &none, &live);
         assert_eq!(ids.map(starts), [1, 1], "what is open stays");
         assert!(Reader::new(&folder.path().join(ids[0].compact()), 0).read(u64::MAX, 1, |_, _, _| {}).is_err());
-        keep_to(folder.path(), &none, &HashSet::new());
+        keep_to(folder.path(), &none, &HashSet::from(ids));
         assert_eq!(ids.map(starts), [0, 0]);
     }
 
@@ -154,10 +157,10 @@ mod tests {
         let ids = two(folder.path());
         let starts = |id: RuntimeId| segments(&folder.path().join(id.compact())).expect("lists").len();
         let limits = Limits { age: Some(Duration::from_hours(150 * 24)), ..NO_LIMITS };
-        keep_to(folder.path(), &limits, &HashSet::from(ids));
+        keep_to(folder.path(), &limits, &HashSet::new());
         assert_eq!(ids.map(starts), [1, 3]);
         let limits = Limits { each: SEGMENT_BYTES + 1_000_000, ..NO_LIMITS };
-        keep_to(folder.path(), &limits, &HashSet::from(ids));
+        keep_to(folder.path(), &limits, &HashSet::new());
         assert_eq!(ids.map(starts), [1, 2]);
     }
 }

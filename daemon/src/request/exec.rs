@@ -105,8 +105,11 @@ async fn stored_result(context: &Context, stored: StoredExec, limit: u64) -> Exe
         Some((span, totals)) => output::heads(&context.paths.recording(stored.runtime), span, totals, limit).await,
         None => PerStream::default(),
     };
+    let missing = |captured: &exec::Captured| captured.total.min(limit).saturating_sub(captured.head.len() as u64);
+    let missing_bytes = missing(&heads.stdout) + missing(&heads.stderr);
     let streams = PerStream { stdout: exec::text(&heads.stdout, limit), stderr: exec::text(&heads.stderr, limit) };
-    exec::describe(stored.id, stored.language, (stored.session, stored.name), stored.finished.as_ref(), streams)
+    let described = exec::describe(stored.id, stored.language, (stored.session, stored.name), stored.finished.as_ref(), streams);
+    ExecResult { missing_bytes, ..described }
 }
 
 pub async fn page(context: &Context, id: ExecId, stream: Stream, offset: u64, limit: Option<u64>) -> Result<OutputPage, Failure> {

@@ -36,7 +36,7 @@ pub async fn forget(context: &Context, name: String, author: Author) -> Result<F
                         session.name
                     )));
                 }
-                recording::sweep(&dir, end);
+                recording::sweep(&dir);
             }
             None if recorded.is_live => {
                 return Err(Failure::new(
@@ -44,9 +44,12 @@ pub async fn forget(context: &Context, name: String, author: Author) -> Result<F
                     format!("the holder of session {} does not answer, so that it cannot be told to forget; try again", session.name),
                 ));
             }
-            None => remove(dir).await.map_err(|error| Failure::failed(format!("the recording could not be removed: {error}")))?,
+            None => {
+                remove(dir, recorded.end).await.map_err(|error| Failure::failed(format!("the recording could not be removed: {error}")))?;
+            }
         }
     }
+    crate::store::drop_backup(&context.paths.database());
     context.store.forget(session.id, bytes, author).await?;
     let note = if is_live {
         Some("it goes on: what is on its screen now stays until it is drawn over".to_owned())
@@ -72,6 +75,11 @@ async fn is_forgotten(dir: PathBuf, end: Offset) -> bool {
     tokio::time::timeout(PATIENCE, gone).await.is_ok()
 }
 
-async fn remove(dir: PathBuf) -> std::io::Result<()> {
-    tokio::task::spawn_blocking(move || recording::remove(&dir)).await.map_err(std::io::Error::other)?
+/// Removes a recording and leaves a note that it was meant to go.
+async fn remove(dir: PathBuf, end: Offset) -> std::io::Result<()> {
+    let removed = move || {
+        recording::remove(&dir)?;
+        recording::mark_dropped(&dir, end)
+    };
+    tokio::task::spawn_blocking(removed).await.map_err(std::io::Error::other)?
 }

@@ -118,7 +118,7 @@ fn write(mut importing: Importing, records: Vec<Record>) -> Result<Importing, Fa
                 importing.size = size.clamped();
                 (kind::RESIZE, encode_size(importing.size).to_vec())
             }
-            What::Gap { bytes } => (kind::GAP, bytes.to_le_bytes().to_vec()),
+            What::Gap { bytes, .. } => (kind::GAP, bytes.to_le_bytes().to_vec()),
             What::Call { .. } | What::Result { .. } | What::Exit { .. } => continue,
         };
         for part in body.chunks(MAX_BODY) {

@@ -6,13 +6,14 @@ use base64::Engine;
 use shared::event::Event;
 use shared::id::{Offset, RuntimeId, SessionId};
 use shared::message::{Code, Failure, Line};
-use shared::replay::{Mark, MarkKind, Moment, Of, Outline, Position, Records, Seek};
+use shared::replay::{Mark, MarkKind, Moment, Of, Outline, Position, Records, Seek, What};
 use shared::runtime::Keeps;
 
 use super::find;
 use crate::context::Context;
+use crate::gaps;
 use crate::picture::scrolled_away;
-use crate::recording::{self, FoundMark, Index};
+use crate::recording::{self, FoundMark, Hole, Index};
 use crate::replay::Replay;
 use crate::search::Wanted;
 use crate::store::Recorded;
@@ -38,7 +39,10 @@ pub async fn outline(context: &Context, of: Of) -> Result<Outline, Failure> {
     let (index, header) = work(context, read).await?;
     // whoever looks at it will want to go to and fro
     context.upkeep.look_at(recorded.runtime);
-    let Some(header) = header else { return Err(nothing_recorded(&recorded.name)) };
+    let missing = Box::pin(known_gaps(context, &recorded)).await?;
+    let Some(header) = header else {
+        return Err(if missing.is_empty() { nothing_recorded(&recorded.name) } else { cannot_be_read(&recorded.name, &missing) });
+    };
     let first = index.points.first().copied().unwrap_or_default();
     let title = title_of(&context.store.session(recorded.session).await?);
     let mut marks = found_marks(index.marks);
@@ -48,6 +52,7 @@ pub async fn outline(context: &Context, of: Of) -> Result<Outline, Failure> {
     marks.drain(..surplus);
     let (points, grain) = thinned(&index.points);
     Ok(Outline {
+        missing,
         runtime: recorded.runtime,
         session: recorded.session,
         name: recorded.name,
@@ -63,6 +68,23 @@ pub async fn outline(context: &Context, of: Of) -> Result<Outline, Failure> {
         marks,
         marks_left_off: surplus as u64,
     })
+}
+
+/// What is missing in a recording: as its files show now, and as was found by reading it.
+pub(super) async fn known_gaps(context: &Context, recorded: &Recorded) -> Result<Vec<Hole>, Failure> {
+    let (context_, recorded_) = (context.clone(), recorded.clone());
+    let found = tokio::task::spawn_blocking(move || gaps::check(&context_, &recorded_)).await.unwrap_or_default();
+    for hole in &found {
+        gaps::note(context, recorded.session, recorded.runtime, *hole).await;
+    }
+    let mut missing: Vec<Hole> = Vec::new();
+    let told = context.store.gaps_of(recorded.session).await?;
+    missing.extend(told.into_iter().filter(|(runtime, _)| *runtime == recorded.runtime).map(|(_, hole)| hole));
+    // what was dropped since is missed by nobody
+    let first = recording::segments(&context.paths.recording(recorded.runtime)).ok().and_then(|starts| starts.first().copied());
+    missing.retain(|hole| found.contains(hole) || first.is_some_and(|first| hole.offset >= first));
+    missing.sort_by_key(|hole| hole.offset);
+    Ok(missing)
 }
 
 /// The title that an imported recording brought with it.
@@ -104,6 +126,12 @@ pub async fn records(
         let replay = open(context, &recorded, &wanted);
         let until = replay.until;
         let (records, at_end) = work(context, move || replay.records(from, most).map_err(std::io::Error::other)).await?;
+        for record in &records {
+            if let What::Gap { bytes, is_lost: true } = record.what {
+                let hole = Hole { offset: record.end.saturating_sub(bytes), bytes };
+                Box::pin(gaps::note(context, recorded.session, recorded.runtime, hole)).await;
+            }
+        }
         let end = if handle.is_some() { until } else { records.last().map_or(from, |record| record.end) };
         if !records.is_empty() || handle.is_none() || tokio::time::Instant::now() >= deadline {
             return Ok(Records { at_end, is_live: handle.is_some(), end, records });
@@ -176,6 +204,13 @@ async fn which(context: &Context, of: Of) -> Result<Recorded, Failure> {
 
 fn nothing_recorded(name: &str) -> Failure {
     Failure::new(Code::Status, format!("nothing of session {name} is recorded"))
+}
+
+fn cannot_be_read(name: &str, missing: &[Hole]) -> Failure {
+    let bytes: u64 = missing.iter().map(|hole| hole.bytes).sum();
+    Failure::failed(format!(
+        "the recording of session {name} cannot be read: {bytes} bytes are missing, damaged, or belong to another session"
+    ))
 }
 
 /// Beginnings and ends put together.

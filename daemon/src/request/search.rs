@@ -16,7 +16,8 @@ use shared::search::{Hit, Kind, SearchQuery, SearchSummary};
 use super::Caller;
 use super::replay::found_marks;
 use crate::context::Context;
-use crate::recording::{self, OVERHEAD};
+use crate::gaps;
+use crate::recording::{self, Hole, OVERHEAD};
 use crate::search::{self, Asked, During, Line, Searched, Segment, SegmentHit, Wanted, lines_of};
 use crate::store::{ExecFacts, Scope, SearchedEvent, SearchedExec, SearchedRuntime, SearchedSession};
 
@@ -370,13 +371,14 @@ impl Search<'_> {
         let searched = read(self.context, unit.segment.clone(), asked).await?;
         self.passed += searched.bytes;
         self.summary.searched_bytes += searched.bytes;
-        if let Some((at, missing, why)) = searched.damage {
-            // of the last segment it is only known what was recorded in all
-            let missing = if missing == 0 { unit.runtime.recorded_bytes.saturating_sub(at) } else { missing };
-            self.summary.damaged_bytes += missing;
+        for hole in searched.missing {
+            let Hole { offset, bytes } = hole;
+            self.summary.damaged_bytes += bytes;
             if self.summary.damaged.len() < NAMED {
-                self.summary.damaged.push(format!("{} ({}), from offset {at} on: {why}", unit.session.name, unit.runtime.id));
+                let (name, id) = (&unit.session.name, unit.runtime.id);
+                self.summary.damaged.push(format!("{name} ({id}): {bytes} bytes from offset {offset} on cannot be read"));
             }
+            Box::pin(gaps::note(self.context, unit.session.id, unit.runtime.id, hole)).await;
         }
         Ok(searched.hits)
     }

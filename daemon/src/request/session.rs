@@ -251,6 +251,9 @@ pub async fn show(context: &Context, name: String) -> Result<Layers, Failure> {
         } else {
             runtime.recording.end = recording::tail(&dir).map_or(0, |tail| tail.end);
         }
+        if let Some(recorded) = store.recorded(runtime.id).await? {
+            runtime.recording.missing = Box::pin(super::replay::known_gaps(context, &recorded)).await?;
+        }
     }
     let terminals = store.terminals_of(session.id).await?;
     let mut leases = Vec::new();
@@ -382,6 +385,7 @@ pub async fn remove(context: &Context, name: String) -> Result<Gone, Failure> {
         Err(_) if context.store.remove_empty(name.clone()).await? => return Ok(Gone { name }),
         found => found?,
     };
+    crate::store::drop_backup(&context.paths.database());
     let removed = context.store.remove(session.id).await?;
     for runtime in removed.runtimes {
         end_lingering(context, runtime).await;

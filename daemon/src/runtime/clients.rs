@@ -355,6 +355,12 @@ impl Runtime {
         }
     }
 
+    /// Bytes were missed: every client gets a whole screen next, and bytes again when that is drawn.
+    pub(super) fn show_pictures_to_all(&mut self) {
+        self.clients.iter_mut().filter(|client| client.shows_bytes()).for_each(Client::show_pictures);
+        self.is_dirty = true;
+    }
+
     pub(super) fn has_pictures(&self) -> bool {
         self.clients.iter().any(|client| matches!(client.showing, Showing::Pictures(_)))
     }

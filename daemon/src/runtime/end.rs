@@ -39,7 +39,7 @@ impl Runtime {
     pub(super) async fn holder_is_gone(&mut self) -> End {
         self.consume(Offset::MAX).await;
         let dir = self.context.paths.recording(self.id);
-        let tail = recording::cut_torn_tail(&dir).unwrap_or_default();
+        let tail = recording::tail(&dir).unwrap_or_default();
         let _ = std::fs::remove_file(self.context.paths.holder_socket(self.id));
         if let Some(status) = self.exit.or(tail.exit) {
             return match self.terminating {

@@ -14,7 +14,7 @@ use crate::context::Stop;
 use crate::holder::link::LinkError;
 use crate::holder::wire::{Frozen, News};
 use crate::lifecycle::End;
-use crate::recording::{self, OVERHEAD, ReadError, Record, SEGMENT_BYTES};
+use crate::recording::{self, Hole, OVERHEAD, ReadError, Record, SEGMENT_BYTES};
 
 /// Read from the recording at a time; between two, others get their turn.
 const BATCH: usize = 64 << 10;
@@ -27,6 +27,8 @@ enum Piece {
     /// Bytes, and the frames they are in.
     Output(Vec<u8>, Vec<Frame>),
     Resize(Size, Offset),
+    /// Recorded bytes that cannot be read.
+    Missing(Hole),
     /// What concerns an interpreter's calls, and where it ends.
     Noted(Noted, Offset),
 }
@@ -326,25 +328,29 @@ impl Runtime {
                 }
                 Record::Call(call) => pieces.push(Piece::Noted(Noted::call(&call, end - (call.size() + OVERHEAD) as u64), end)),
                 Record::Result(result) => pieces.push(Piece::Noted(Noted::result(&result, end), end)),
+                Record::Missing(bytes) => pieces.push(Piece::Missing(Hole { offset: end - bytes, bytes })),
                 Record::Header(_) | Record::Gap(_) | Record::Input(_) | Record::Marker(_) | Record::Unknown => {}
             });
             match outcome {
                 Ok(true) => {}
+                Ok(false) if self.reader.offset() < until && until != Offset::MAX => {
+                    // The holder says that it has written this much. Whatever is not there will not come.
+                    self.pass_missing(until);
+                    break;
+                }
                 Ok(false) => break,
                 Err(ReadError::Dropped { first }) => {
-                    self.reader.seek(first);
+                    self.pass_missing(first);
                     continue;
                 }
+                Err(ReadError::Io(error)) if error.kind() == std::io::ErrorKind::NotFound && until != Offset::MAX => {
+                    self.pass_missing(until);
+                    break;
+                }
                 Err(error) => {
+                    // It may pass (no descriptors left): what is unread is read with the next output.
                     self.context.log.warn(&format!("session {}: {error}", self.name));
-                    let next = recording::segments(&self.context.paths.recording(self.id))
-                        .ok()
-                        .and_then(|starts| starts.into_iter().find(|start| *start > self.reader.offset()));
-                    match next {
-                        Some(next) => self.reader.seek(next),
-                        None => break,
-                    }
-                    continue;
+                    break;
                 }
             }
             for piece in pieces {
@@ -357,6 +363,7 @@ impl Runtime {
                         self.consumed = end;
                         self.resized(size).await;
                     }
+                    Piece::Missing(hole) => self.note_missing(hole),
                     Piece::Noted(noted, end) => {
                         self.consumed = end;
                         self.noted(noted).await;
@@ -381,6 +388,24 @@ impl Runtime {
         if self.is_flooding && Instant::now() >= self.eager_until {
             self.pause_until = Some(Instant::now() + FLOOD_PAUSE);
         }
+    }
+
+    /// Continues at `next`: what is before it cannot be read.
+    fn pass_missing(&mut self, next: Offset) {
+        let from = self.reader.offset();
+        self.reader.seek(next);
+        self.consumed = next;
+        if next > from {
+            self.note_missing(Hole { offset: from, bytes: next - from });
+        }
+    }
+
+    /// Tells of a gap; clients that follow the bytes get a fresh screen, because they missed some.
+    fn note_missing(&mut self, hole: Hole) {
+        self.scanner.feed(b"\x18", &mut Vec::new());
+        self.show_pictures_to_all();
+        let (context, session, runtime) = (self.context.clone(), self.facts.session(), self.id);
+        tokio::spawn(async move { crate::gaps::note(&context, session, runtime, hole).await });
     }
 
     async fn output(&mut self, bytes: &[u8], frames: &[Frame]) {

@@ -10,7 +10,7 @@ use shared::id::{ExecId, Offset};
 use super::lane::{Found, Lane};
 use super::line::{LONG, Line};
 use super::{Gone, Latest, Pattern};
-use crate::recording::{self, ReadError, Reader, Record};
+use crate::recording::{self, Hole, ReadError, Reader, Record};
 
 /// Read at a time: fits the processor's cache, and nobody who has gone is worked for much longer.
 const BATCH: usize = 512 << 10;
@@ -73,8 +73,8 @@ pub struct Searched {
     /// Newest first.
     pub hits: Vec<SegmentHit>,
     pub bytes: u64,
-    /// From where on it could not be read, how much that is, and why.
-    pub damage: Option<(Offset, u64, String)>,
+    /// Parts that could not be read.
+    pub missing: Vec<Hole>,
 }
 
 /// The segments of a recording, oldest first, and how much has been dropped before them. `end`: up to where it may be read
@@ -119,21 +119,27 @@ pub fn search(segment: &Segment, asked: &Asked) -> Searched {
     let mut lanes = [None, Some(Stream::Stdout), Some(Stream::Stderr)].map(|stream| Lane::new(stream, segment.is_first));
     let mut reader = Reader::new(&segment.dir, segment.start);
     let mut searched = Searched::default();
-    let mut damage = None;
+    let mut missing = Vec::new();
     while !hits.is_complete() && !asked.gone.is_true() {
-        match reader.read(segment.until, BATCH, |end, time, record| hits.take(&mut lanes, end, time, &record)) {
+        let read = reader.read(segment.until, BATCH, |end, time, record| {
+            if let Record::Missing(bytes) = record {
+                missing.push(Hole { offset: end - bytes, bytes });
+            }
+            hits.take(&mut lanes, end, time, &record);
+        });
+        match read {
             Ok(true) => {}
             Ok(false) => {
                 if reader.offset() < segment.until && segment.until != Offset::MAX {
-                    damage = Some("a part of it is missing".to_owned());
+                    missing.push(Hole { offset: reader.offset(), bytes: segment.until - reader.offset() });
                 }
                 break;
             }
             // dropped or removed while we were looking
             Err(ReadError::Dropped { .. }) => break,
             Err(ReadError::Io(error)) if error.kind() == std::io::ErrorKind::NotFound => break,
-            Err(error) => {
-                damage = Some(error.to_string());
+            Err(_) => {
+                missing.push(Hole { offset: reader.offset(), bytes: segment.until.saturating_sub(reader.offset()) });
                 break;
             }
         }
@@ -142,12 +148,9 @@ pub fn search(segment: &Segment, asked: &Asked) -> Searched {
         }
     }
     searched.bytes = reader.offset() - segment.start;
-    if let Some(why) = damage {
-        let missing = if segment.until == Offset::MAX { 0 } else { segment.until - reader.offset() };
-        searched.damage = Some((reader.offset(), missing, why));
-    } else {
-        read_on(segment, asked, &mut reader, &mut lanes, &mut hits);
-    }
+    searched.bytes -= missing.iter().map(|hole| hole.bytes).sum::<u64>().min(searched.bytes);
+    searched.missing = missing;
+    read_on(segment, asked, &mut reader, &mut lanes, &mut hits);
     for lane in &mut lanes {
         lane.finish(&asked.pattern, asked.context, &mut |found| hits.add(found));
     }
@@ -187,6 +190,7 @@ impl Hits<'_> {
             Record::Call(call) => self.calls.push((end, During::Exec(call.id))),
             Record::Result(_) => self.calls.push((end, During::Nothing)),
             Record::Gap(_) => lanes[0].interrupt(end, time),
+            Record::Missing(_) => lanes.iter_mut().for_each(|lane| lane.interrupt(end, time)),
             _ => {}
         }
     }

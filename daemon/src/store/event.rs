@@ -2,7 +2,8 @@
 
 use rusqlite::{Connection, OptionalExtension, Row, params};
 use shared::event::{Author, Event};
-use shared::id::{Seq, SessionId, ThreadId};
+use shared::id::{Offset, RuntimeId, Seq, SessionId, ThreadId};
+use shared::runtime::Hole;
 
 use super::{Change, Durability, Fact, Result, StoreHandle, broken, micros, timestamp};
 
@@ -13,6 +14,23 @@ impl StoreHandle {
     /// A fact that changes nothing else (attach, detach).
     pub async fn tell(&self, fact: Fact) -> Result<()> {
         self.write_beside(Durability::Process, move |change| change.tell(fact)).await
+    }
+
+    /// Tells of a gap in a recording; `false` if that one has been told before.
+    pub async fn tell_gap(&self, fact: Fact, runtime: RuntimeId, offset: Offset) -> Result<bool> {
+        self.write_beside(Durability::Process, move |change| {
+            let is_known = gaps(&change.sql, fact.session)?.iter().any(|(of, hole)| *of == runtime && hole.offset == offset);
+            if !is_known {
+                change.tell(fact)?;
+            }
+            Ok(!is_known)
+        })
+        .await
+    }
+
+    /// Gaps that were found in a session's recordings, each with its runtime.
+    pub async fn gaps_of(&self, session: SessionId) -> Result<Vec<(RuntimeId, Hole)>> {
+        self.read(move |connection| gaps(connection, session)).await
     }
 
     pub async fn last_seq(&self) -> Result<Seq> {
@@ -43,6 +61,17 @@ impl StoreHandle {
         })
         .await
     }
+}
+
+fn gaps(connection: &Connection, session: SessionId) -> Result<Vec<(RuntimeId, Hole)>> {
+    let mut statement = connection.prepare_cached("SELECT data FROM events WHERE session_id = ?1 AND type = 'recording_gap'")?;
+    let data = statement.query_map([session.to_string()], |row| row.get::<_, String>(0))?;
+    Ok(data
+        .filter_map(|data| {
+            let data: serde_json::Value = serde_json::from_str(&data.ok()?).ok()?;
+            Some((RuntimeId::parse(data.get("runtime")?.as_str()?)?, serde_json::from_value(data).ok()?))
+        })
+        .collect())
 }
 
 /// Each session's events are read by its own index, those with the earliest first: asking for all of them in order would sort

@@ -6,7 +6,7 @@ use rusqlite::{Connection, OpenFlags};
 use shared::doctor::Database;
 
 use super::open::{damage, is_damage};
-use super::{Error, Result, clock, schema};
+use super::{Error, Result, clock, repair, schema};
 
 pub fn look(path: &Path) -> Database {
     if !path.exists() {
@@ -46,9 +46,20 @@ fn try_look(path: &Path) -> Result<Database> {
     }
     // one that was only just made, or is of the very first days
     if version < 2 {
-        return Ok(Database::Sound { version, known, runtimes: Vec::new(), clock: None });
+        return Ok(Database::Sound { version, known, runtimes: Vec::new(), clock: None, gaps: Vec::new(), damaged: Vec::new() });
     }
     let mut statement = connection.prepare("SELECT id, is_live FROM runtimes")?;
     let runtimes = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?.collect::<rusqlite::Result<_>>()?;
-    Ok(Database::Sound { version, known, runtimes, clock: clock::kept(&connection)?.map(|kept| (kept.boot, kept.offset)) })
+    let clock = clock::kept(&connection)?.map(|kept| (kept.boot, kept.offset));
+    Ok(Database::Sound { version, known, runtimes, clock, gaps: gaps(&connection)?, damaged: repair::damaged(&connection)? })
+}
+
+/// Sessions whose recordings were found to have gaps.
+fn gaps(connection: &Connection) -> Result<Vec<(String, u64)>> {
+    let mut statement = connection.prepare(
+        "SELECT name, sum(data ->> '$.bytes') FROM events JOIN sessions ON sessions.id = session_id JOIN threads ON threads.id = thread_id
+         WHERE type = 'recording_gap' GROUP BY sessions.id ORDER BY max(seq) DESC",
+    )?;
+    let found = statement.query_map([], |row| Ok((row.get(0)?, row.get::<_, f64>(1)? as u64)))?;
+    Ok(found.collect::<rusqlite::Result<_>>()?)
 }

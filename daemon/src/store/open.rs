@@ -1,48 +1,87 @@
 //! Opening the database file: permissions, integrity, a newer version, a damaged one.
-//! Nothing is ever deleted here: a damaged database is set aside with its log.
+//! Nothing is ever deleted here: damaged rows are repaired one by one, a damaged file is kept and read into a new one.
 
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use rusqlite::{Connection, OpenFlags};
 
-use super::{Error, Result, schema};
+use super::{Error, Result, repair, schema};
 
 pub struct Opened {
     pub connection: Connection,
-    /// Where a damaged database was put, if there was one.
-    pub set_aside: Option<PathBuf>,
+    /// What was wrong and what became of it, in sentences for the user.
+    pub repaired: Vec<String>,
 }
 
-/// Opens or creates the database. A newer one is refused untouched; a damaged one is set aside.
+/// Opens or creates the database. A newer one is refused untouched; a damaged one is repaired.
 pub fn open(path: &Path) -> Result<Opened> {
-    match try_open(path) {
-        Ok(connection) => Ok(Opened { connection, set_aside: None }),
+    let (mut connection, mut repaired) = match try_open(path) {
+        Ok(opened) => opened,
         Err(error) if is_damage(&error) => {
             let aside = set_aside(path).map_err(|io| Error::Broken(format!("it is damaged ({error}) and could not be set aside: {io}")))?;
-            Ok(Opened { connection: try_open(path)?, set_aside: Some(aside) })
+            let mut connection = repair::empty(path)?;
+            let found = repair::salvage(&mut connection, &aside, &repair::backup_path(path))?;
+            let kept = format!(
+                "the database was damaged ({error}) and was recovered into a new file; {found}; the damaged one is {}",
+                aside.display()
+            );
+            (connection, vec![kept])
         }
-        Err(error) => Err(error),
+        Err(error) => return Err(error),
+    };
+    if !is_large(path) || !repaired.is_empty() {
+        repaired.extend(repair::repair_rows(&mut connection, path)?);
     }
+    Ok(Opened { connection, repaired })
 }
 
 /// As many as the calls that are made again and again need together; some kilobytes each.
 const READY_STATEMENTS: usize = 64;
 
-fn try_open(path: &Path) -> Result<Connection> {
+/// A version above this was never given to a database: the header is damaged.
+const ABSURD_VERSION: i64 = 10_000;
+
+fn try_open(path: &Path) -> Result<(Connection, Vec<String>)> {
     if path.exists() {
         // read-only first: a newer database must stay byte for byte as it is
         let peek = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX)?;
         let found = schema::version(&peek)?;
         let known = schema::known_version();
+        if !(0..ABSURD_VERSION).contains(&found) {
+            return Err(Error::Broken(format!("its version is {found}")));
+        }
         if found > known {
             return Err(Error::Newer { found, known });
         }
     }
+    let mut connection = connect(path)?;
+    let mut repaired = Vec::new();
+    if !is_large(path) {
+        let found = diagnose(&connection)?;
+        if found.iter().any(|complaint| is_about_index(complaint)) && !found.iter().any(|complaint| is_about_file(complaint)) {
+            connection.execute_batch("REINDEX")?;
+            repaired.push("indexes of the database were damaged and were rebuilt".to_owned());
+        }
+        let left = diagnose(&connection)?;
+        if let Some(damage) = left.into_iter().find(|complaint| !is_about_row(complaint)) {
+            return Err(Error::Broken(damage));
+        }
+    }
+    schema::migrate(&mut connection, |connection, found| {
+        let backup = path.with_extension(format!("v{found}.backup.db"));
+        connection.execute("VACUUM INTO ?1", [backup.to_string_lossy()])?;
+        Ok(())
+    })?;
+    Ok((connection, repaired))
+}
+
+/// A connection with our settings; nothing is read yet.
+pub(super) fn connect(path: &Path) -> Result<Connection> {
     // SQLite gives its side files the mode of the database
     let _ = std::fs::OpenOptions::new().create(true).append(true).mode(0o600).open(path);
     // one thread uses it: no locks inside
-    let mut connection = Connection::open_with_flags(
+    let connection = Connection::open_with_flags(
         path,
         OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE | OpenFlags::SQLITE_OPEN_NO_MUTEX,
     )?;
@@ -61,17 +100,31 @@ fn try_open(path: &Path) -> Result<Connection> {
          PRAGMA cache_size = -1024;
          PRAGMA temp_store = MEMORY;",
     )?;
-    if !is_large(path)
-        && let Some(damage) = damage(&connection)?
-    {
-        return Err(Error::Broken(damage));
-    }
-    schema::migrate(&mut connection, |connection, found| {
-        let backup = path.with_extension(format!("v{found}.backup.db"));
-        connection.execute("VACUUM INTO ?1", [backup.to_string_lossy()])?;
-        Ok(())
-    })?;
     Ok(connection)
+}
+
+/// Complaints told at most: after that many the file is read row by row anyway.
+const MAX_COMPLAINTS: usize = 500;
+
+/// What `SQLite` finds wrong with the file.
+fn diagnose(connection: &Connection) -> Result<Vec<String>> {
+    let mut statement = connection.prepare(&format!("PRAGMA integrity_check({MAX_COMPLAINTS})"))?;
+    let found = statement.query_map([], |row| row.get::<_, String>(0))?.collect::<rusqlite::Result<Vec<String>>>()?;
+    Ok(found.into_iter().filter(|complaint| complaint != "ok").collect())
+}
+
+/// A value that its table does not allow: that row alone is repaired.
+fn is_about_row(complaint: &str) -> bool {
+    complaint.starts_with("CHECK constraint failed") || complaint.contains(" value in ")
+}
+
+/// An index that does not agree with its table, which is the truth.
+fn is_about_index(complaint: &str) -> bool {
+    complaint.contains("missing from index") || complaint.contains("entries in index") || complaint.contains("non-unique entry in index")
+}
+
+fn is_about_file(complaint: &str) -> bool {
+    !is_about_row(complaint) && !is_about_index(complaint)
 }
 
 /// Reading all of a large database would keep everybody waiting at every start: it is looked through later, beside the work.
@@ -105,7 +158,14 @@ pub fn check_large(path: &Path) -> Option<String> {
 pub(super) fn is_damage(error: &Error) -> bool {
     match error {
         Error::Sqlite(sqlite) => {
-            matches!(sqlite.sqlite_error_code(), Some(rusqlite::ErrorCode::DatabaseCorrupt | rusqlite::ErrorCode::NotADatabase))
+            // Unknown is what a damaged schema looks like: a column or a table that should be there is not
+            matches!(
+                sqlite.sqlite_error_code(),
+                Some(rusqlite::ErrorCode::DatabaseCorrupt | rusqlite::ErrorCode::NotADatabase | rusqlite::ErrorCode::Unknown)
+            ) || matches!(
+                sqlite,
+                rusqlite::Error::FromSqlConversionFailure(..) | rusqlite::Error::InvalidColumnType(..) | rusqlite::Error::Utf8Error(..)
+            )
         }
         Error::Broken(_) => true,
         _ => false,
@@ -161,7 +221,8 @@ mod tests {
         let noise: Vec<u8> = (0..20_000u32).map(|n| (n.wrapping_mul(2_654_435_761) >> 13) as u8).collect();
         std::fs::write(&path, &noise).expect("writes");
         let opened = open(&path).expect("starts anew");
-        let aside = opened.set_aside.expect("set aside");
+        let [said] = &opened.repaired[..] else { panic!("{:?}", opened.repaired) };
+        let aside = said.rsplit(' ').next().expect("a path");
         assert_eq!(std::fs::read(aside).expect("kept"), noise);
     }
 

@@ -1,9 +1,11 @@
 //! Runtimes as recordings: whose they are and what ran, whether they are live or not.
 
+use std::collections::HashSet;
+
 use rusqlite::{Connection, Params, Row, params_from_iter};
 use shared::exec::Language;
 use shared::filter::Filter;
-use shared::id::{RuntimeId, SessionId};
+use shared::id::{Offset, RuntimeId, SessionId};
 use shared::runtime::Launch;
 use shared::session::Status;
 use shared::stats::{DiskUse, SessionDisk};
@@ -21,6 +23,8 @@ pub struct Recorded {
     pub language: Option<Language>,
     pub launch: Launch,
     pub is_live: bool,
+    /// Where the recording ended when the runtime did; 0 while it is live.
+    pub end: Offset,
 }
 
 impl StoreHandle {
@@ -69,6 +73,16 @@ impl StoreHandle {
         .await
     }
 
+    /// Runtimes that have ended. They never live again, so the answer stays true.
+    pub async fn ended_runtimes(&self) -> Result<HashSet<RuntimeId>> {
+        self.read(move |connection| {
+            let mut statement = connection.prepare_cached("SELECT id FROM runtimes WHERE NOT is_live")?;
+            let ids = statement.query_map([], |row| row.get::<_, String>(0))?;
+            Ok(ids.filter_map(|id| RuntimeId::parse(&id.ok()?)).collect())
+        })
+        .await
+    }
+
     pub async fn recorded(&self, runtime: RuntimeId) -> Result<Option<Recorded>> {
         self.read(move |connection| Ok(query(connection, "WHERE runtimes.id = ?1", [runtime.to_string()])?.pop())).await
     }
@@ -76,7 +90,7 @@ impl StoreHandle {
 
 fn query(connection: &Connection, filter: &str, params: impl Params) -> Result<Vec<Recorded>> {
     let sql = format!(
-        "SELECT runtimes.id, runtimes.session_id, threads.name, terminals.kind, launch, is_live FROM runtimes
+        "SELECT runtimes.id, runtimes.session_id, threads.name, terminals.kind, launch, is_live, recorded_bytes FROM runtimes
          JOIN terminals ON terminals.id = terminal_id JOIN threads ON threads.id = terminals.thread_id {filter}"
     );
     let mut statement = connection.prepare_cached(&sql)?;
@@ -97,5 +111,6 @@ fn understand(row: &Row<'_>) -> Result<Recorded> {
         language: Language::parse(&kind),
         launch: super::parse("launch", &row.get::<_, String>(4)?)?,
         is_live: row.get(5)?,
+        end: row.get::<_, i64>(6)?.unsigned_abs(),
     })
 }

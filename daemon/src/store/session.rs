@@ -25,7 +25,8 @@ const SELECT: &str = "
         CASE WHEN status = 'queued' THEN
             (SELECT count(*) FROM sessions AS ahead WHERE ahead.group_name = sessions.group_name AND ahead.status = 'queued'
                 AND (ahead.created_at, ahead.id) <= (sessions.created_at, sessions.id)) END,
-        started_at, queued_launch, seen_at, restore IS NOT NULL
+        started_at, queued_launch, seen_at, restore IS NOT NULL,
+        (SELECT value FROM remembered WHERE what = 'damaged:' || sessions.id)
     FROM sessions JOIN threads ON threads.id = thread_id
     LEFT JOIN runtimes ON runtimes.id =
         (SELECT latest.id FROM runtimes AS latest LEFT JOIN terminals ON terminals.id = latest.terminal_id
@@ -145,7 +146,7 @@ const PRESENT: &str = "id IN (SELECT id FROM sessions WHERE status IN ('queued',
     AND NOT EXISTS (SELECT 1 FROM sessions AS later WHERE later.thread_id = sessions.thread_id
         AND (later.created_at, later.id) > (sessions.created_at, sessions.id))";
 
-fn list(connection: &Connection, filter: &Filter) -> Result<Vec<Session>> {
+pub(super) fn list(connection: &Connection, filter: &Filter) -> Result<Vec<Session>> {
     let (clauses, mut values) = if filter.searches() {
         conditions(filter)
     } else {
@@ -225,5 +226,6 @@ fn read(row: &Row<'_>) -> Result<Session> {
         clients: 0,
         needs,
         restorable: row.get(30)?,
+        damaged: row.get(31)?,
     })
 }

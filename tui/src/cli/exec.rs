@@ -423,6 +423,14 @@ async fn result(paths: &Paths, exec: ExecId, wait: bool, json: bool) -> Result<E
         return Ok(exit_code_of_result(&result));
     }
     say(&result, if result.value.is_some() { Verb::Eval } else { Verb::Exec })?;
+    if result.missing_bytes > 0 {
+        return Err(Failure::failed(format!(
+            "{} bytes of what it printed cannot be read back: they were forgotten or dropped, or the recording is damaged \
+             (`sessions-tui show {}` lists what is missing)",
+            result.missing_bytes,
+            visible(&result.name)
+        )));
+    }
     Ok(exit_code_of_result(&result))
 }
 

@@ -10,7 +10,7 @@ use shared::exec::Language;
 use shared::message::{Changed, Failure, Import, Request};
 use shared::paths::Paths;
 use shared::policy::Span;
-use shared::replay::{self, Of};
+use shared::replay::{self, Of, Outline};
 use shared::text::visible;
 
 use super::{parse, print, print_json};
@@ -90,13 +90,14 @@ async fn export(paths: &Paths, wish: Wish, output: Option<&Path>, force: bool) -
         }
         let mut out = BufWriter::new(io::stdout());
         let mut bar = Bar::new();
-        export::export(&mut client, wish, &mut out, |done| bar.show(done, 1000)).await?;
+        let outline = export::export(&mut client, wish, &mut out, |done| bar.show(done, 1000)).await?;
         bar.clear();
-        return match out.flush() {
+        match out.flush() {
             // whoever reads has seen enough
-            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
-            other => other.map_err(|error| Failure::failed(format!("writing: {error}"))),
-        };
+            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {}
+            other => other.map_err(|error| Failure::failed(format!("writing: {error}")))?,
+        }
+        return refuse_missing(&outline);
     };
     let overwrite = if force { Overwrite::Yes } else { Overwrite::No };
     let mut bar = Bar::new();
@@ -105,7 +106,22 @@ async fn export(paths: &Paths, wish: Wish, output: Option<&Path>, force: bool) -
     let (outline, bytes) = written?;
     let note = if outline.is_live { ", as far as it was: the session goes on" } else { "" };
     eprintln!("{}: {} written to {}{note}", visible(&outline.name), super::table::bytes(bytes), path.display());
-    Ok(())
+    refuse_missing(&outline)
+}
+
+/// A file that lacks a part must not pass for a whole one: what could be read is written, and the exit code says that it is not all.
+fn refuse_missing(outline: &Outline) -> Result<(), Failure> {
+    let bytes: u64 = outline.missing.iter().map(|hole| hole.bytes).sum();
+    if bytes == 0 {
+        return Ok(());
+    }
+    let places = shared::text::count(outline.missing.len(), "place");
+    Err(Failure::failed(format!(
+        "the export is incomplete: {} of the recording of {} cannot be read, at {places} (`sessions-tui show {}` lists them)",
+        super::table::bytes(bytes),
+        visible(&outline.name),
+        visible(&outline.name)
+    )))
 }
 
 async fn import(paths: &Paths, file: &Path, name: Option<String>, json: bool) -> Result<(), Failure> {

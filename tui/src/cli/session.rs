@@ -219,6 +219,9 @@ fn runtime_text(runtime: &Runtime) -> String {
     if let Some(why) = &recording.suspended {
         out += &table::field("", &format!("suspended: {why}"));
     }
+    for hole in &recording.missing {
+        out += &table::field("", &format!("missing: {} bytes from offset {} on cannot be read", hole.bytes, hole.offset));
+    }
     out
 }
 

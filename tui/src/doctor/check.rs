@@ -155,6 +155,7 @@ pub fn check(facts: &Facts) -> Vec<Finding> {
     let corrected = "correct it: a file without mistakes counts at once (`sessions-tui config check` names each)";
     findings.extend(facts.config.iter().map(|why| wrong("config", why.clone(), corrected)));
     findings.push(database(&facts.database));
+    findings.extend(gaps(&facts.database));
     findings.push(disk(facts.disk_free));
     findings.extend(facts.interpreters.iter().map(|(language, found)| interpreter(language, found)));
     findings.push(shell(&facts.shell));
@@ -262,6 +263,14 @@ fn place(place: &Place) -> Option<Finding> {
 fn database(database: &Database) -> Finding {
     match database {
         Database::Absent => note("database", "there is none yet", None),
+        Database::Sound { damaged, .. } if !damaged.is_empty() => wrong(
+            "database",
+            format!(
+                "some rows were damaged and were repaired: {}",
+                damaged.iter().map(|row| shared::text::visible(row)).collect::<Vec<_>>().join("; ")
+            ),
+            "check the disk; the values as they were found are in damaged-rows.jsonl in the state directory; `sessions-tui rm NAME` removes a session",
+        ),
         Database::Sound { version, known, runtimes, .. } if version < known => note(
             "database",
             format!("sound, of version {version}: the daemon brings it to {known} and keeps a copy; {}", count(runtimes.len(), "runtime")),
@@ -278,12 +287,28 @@ fn database(database: &Database) -> Finding {
         Database::Damaged(why) => wrong(
             "database",
             format!("it is damaged: {why}"),
-            "sessions-tui daemon restart: it is set aside, a new one is begun, live sessions and recordings are kept",
+            "sessions-tui daemon restart: what can be read is recovered into a new file, live sessions and recordings are kept",
         ),
         Database::Unreadable(why) => {
             wrong("database", format!("it cannot be read: {why}"), "see `permissions`, and whether the disk is sound")
         }
     }
+}
+
+/// Recordings that lack a part.
+fn gaps(database: &Database) -> Option<Finding> {
+    let Database::Sound { gaps, .. } = database else { return None };
+    if gaps.is_empty() {
+        return None;
+    }
+    let more = if gaps.len() > MOST_NAMES { ", …" } else { "" };
+    let named: Vec<String> =
+        gaps.iter().take(MOST_NAMES).map(|(name, bytes)| format!("{} ({bytes} bytes)", shared::text::visible(name))).collect();
+    Some(wrong(
+        "recordings",
+        format!("parts of recordings are missing or damaged: {}{more}", named.join(", ")),
+        "check the disk; restore the recordings directory from a backup; `sessions-tui show NAME` lists what is missing",
+    ))
 }
 
 fn disk(free: Option<u64>) -> Finding {
@@ -473,7 +498,14 @@ mod tests {
                 is_read_only: false,
             }],
             config: Vec::new(),
-            database: Database::Sound { version: 6, known: 6, runtimes: vec![(id.into(), true)], clock: None },
+            database: Database::Sound {
+                version: 6,
+                known: 6,
+                runtimes: vec![(id.into(), true)],
+                clock: None,
+                gaps: Vec::new(),
+                damaged: Vec::new(),
+            },
             disk_free: Some(50 << 30),
             interpreters: vec![("bash".into(), Ok("/bin/bash".into()))],
             shell: Shell::Found("/bin/zsh".into()),

@@ -304,6 +304,7 @@ mod tests {
 
     fn page(pieces: &[(u64, &[u8])]) -> (String, Html) {
         let outline = Outline {
+            missing: Vec::new(),
             runtime: shared::id::RuntimeId::new(),
             session: shared::id::SessionId::new(),
             name: "a<b".into(),

@@ -161,6 +161,7 @@ mod tests {
     fn everything_that_is_given_is_described() {
         let session = SessionId::new();
         let result = ExecResult {
+            missing_bytes: 0,
             success: true,
             exit_code: Some(0),
             stdout: String::new(),

@@ -131,7 +131,7 @@ fn step(record: Record) -> Step {
     match record.what {
         What::Output { base64 } => BASE64.decode(base64).map_or(Step::Nothing, Step::Bytes),
         What::Resize { size } => Step::Resize(size),
-        What::Gap { bytes } => Step::Gap(bytes),
+        What::Gap { bytes, .. } => Step::Gap(bytes),
         What::Exit { status } => Step::Exit(status),
         What::Input { .. } | What::Marker { .. } | What::Call { .. } | What::Result { .. } => Step::Nothing,
     }
@@ -169,7 +169,7 @@ pub mod tests {
             output(10, 5, "seen before"),
             output(20, 100, " two"),
             Record { end: 30, time: 200, what: What::Resize { size: Size { cols: 30, rows: 5 } } },
-            Record { end: 40, time: 0, what: What::Gap { bytes: 7 } },
+            Record { end: 40, time: 0, what: What::Gap { bytes: 7, is_lost: false } },
             output(50, 300, " three"),
         ];
         reel.load(Records { records, at_end: true, is_live: false, end: 50 });

@@ -186,4 +186,8 @@ fn of_runtime(runtime: &Runtime, lines: &mut Lines<'_>) {
     if let Some(why) = &runtime.recording.suspended {
         lines.bad("suspended", why);
     }
+    let missing: u64 = runtime.recording.missing.iter().map(|hole| hole.bytes).sum();
+    if missing > 0 {
+        lines.bad("missing", &format!("{} of it cannot be read", bytes(missing)));
+    }
 }

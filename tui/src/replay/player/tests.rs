@@ -14,6 +14,7 @@ const S: u64 = 1_000_000;
 
 pub fn outline() -> Outline {
     Outline {
+        missing: Vec::new(),
         runtime: RuntimeId::new(),
         session: SessionId::new(),
         name: "api".into(),
