@@ -128,6 +128,9 @@ pub struct Session {
     /// It was lost, and `restore` starts its program again.
     #[serde(default)]
     pub restorable: bool,
+    /// Why its holder cannot be reached, while it cannot: nothing can be asked of its program then.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unreachable: Option<String>,
 }
 
 impl Session {

@@ -59,6 +59,7 @@ pub mod tests {
             clients: 0,
             needs: None,
             restorable: false,
+            unreachable: None,
         }
     }
 

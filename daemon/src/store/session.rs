@@ -225,5 +225,6 @@ fn read(row: &Row<'_>) -> Result<Session> {
         clients: 0,
         needs,
         restorable: row.get(30)?,
+        unreachable: None,
     })
 }
