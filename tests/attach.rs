@@ -20,6 +20,30 @@ fn attached(root: &Root, name: &str) -> Term {
 }
 
 #[test]
+fn a12_a_paste_that_nobody_reads_leaves_our_keys_and_ctrl_c_alive() {
+    let root = Root::new();
+    root.start_script("deaf", "trap 'touch interrupted; exit 3' INT; echo ready; while :; do sleep 0.1; done");
+    root.wait_screen("deaf", "ready");
+    let mut term = Term::open(&root, 80, 24, &["attach", "deaf"]);
+    term.wait_for_text("ready");
+    std::thread::scope(|scope| {
+        let paste = scope.spawn(|| {
+            for _ in 0..160 {
+                term.send(&[b'x'; 64 << 10]);
+            }
+            term.send(DETACH);
+        });
+        paste.join().expect("the terminal takes it");
+    });
+    assert_eq!(term.wait_exit(), 0, "the key to leave is heard");
+    let mut next = Term::open(&root, 80, 24, &["attach", "deaf"]);
+    next.wait_for_text("xxxx");
+    next.send(b"\x03");
+    root.wait_file("work/interrupted");
+    next.wait_exit();
+}
+
+#[test]
 fn the_exact_screen_comes_first_then_what_is_typed() {
     let root = Root::new();
     root.start("one", BASH);

@@ -10,6 +10,29 @@ use crate::support::wire::{Wire, frame};
 use crate::support::{BASH, Root, Term, wait_until};
 
 #[test]
+fn a10_a_line_that_the_terminal_would_cut_is_refused() {
+    let root = Root::new();
+    root.start_script("lines", "echo ready; cat > got");
+    root.wait_screen("lines", "ready");
+    let refusal = root.run(&["send", "lines", "--enter", &"x".repeat(4096)]).refused(2);
+    assert!(refusal.contains("4096 bytes") && refusal.contains("nothing was sent"), "{refusal}");
+    // in parts, too
+    root.run(&["send", "lines", &"x".repeat(3000)]).ok();
+    root.run(&["send", "lines", "--enter", &"x".repeat(1096)]).refused(2);
+    root.run(&["send", "lines", "--enter", &"x".repeat(1095)]).ok();
+    root.run(&["send", "lines", "--enter", &"y".repeat(4095)]).ok();
+    root.run(&["send", "lines", "--key", "ctrl-d"]).ok();
+    root.wait_status("lines", "completed");
+    let got = std::fs::read_to_string(root.work().join("got")).expect("a file");
+    assert_eq!(got, format!("{}\n{}\n", "x".repeat(4095), "y".repeat(4095)), "nothing is cut");
+    // a program that reads keys takes any length
+    root.start_script("keys", "stty raw -echo; echo ready; head -c 9000 | wc -c > count");
+    root.wait_screen("keys", "ready");
+    root.run(&["send", "keys", &"x".repeat(9000)]).ok();
+    assert_eq!(root.wait_file("work/count").trim(), "9000");
+}
+
+#[test]
 fn promise_13_bad_words_are_refused_and_change_nothing() {
     let root = Root::new();
     root.start("api", BASH);

@@ -1,5 +1,7 @@
 //! What a program gets from us, and what becomes of it and its children.
 
+use std::process::Stdio;
+
 use rustix::process::Signal;
 
 use crate::support::root::finish;
@@ -30,6 +32,62 @@ fn a_program_has_clean_descriptors_signals_and_a_session_of_its_own() {
     let stat = process::stat(pid).expect("runs");
     assert_eq!(stat.session, pid, "it leads its own session");
     assert_eq!(stat.parent, root.holder("clean"));
+}
+
+/// Runs a command with signals blocked and ignored, as an odd starter (a supervisor, a debugger, a CI runner) may have them.
+const ODD_STARTER: &str = "import os, signal, sys
+signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGCHLD, signal.SIGTERM, signal.SIGUSR2, signal.SIGWINCH})
+for name in 'TSTP TTIN TTOU USR1 ALRM XFSZ HUP INT QUIT'.split():
+    signal.signal(getattr(signal, 'SIG' + name), signal.SIG_IGN)
+os.execv(sys.argv[1], sys.argv[1:])";
+
+#[test]
+fn the_starters_signals_do_not_reach_sessions() {
+    let root = Root::new();
+    let odd = |args: &[&str]| {
+        let mut starter = std::process::Command::new("python3");
+        starter.args(["-c", ODD_STARTER]).arg(root.executable()).args(args);
+        starter.env_clear().envs(root.environment()).current_dir(root.work());
+        starter.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        finish(starter, b"", args)
+    };
+    odd(&["new", "-d", "-n", "one", "--", "sleep", "1000"]).ok();
+    // bash ignores SIGQUIT by itself
+    let interpreter = odd(&["exec", "-l", "python", "import os; print(os.getpid())"]).ok().trim().parse().expect("a pid");
+    for pid in [root.program("one"), interpreter] {
+        let status = std::fs::read_to_string(format!("/proc/{pid}/status")).expect("its status");
+        for line in status.lines().filter(|line| line.starts_with("SigBlk:") || line.starts_with("SigIgn:")) {
+            let signals = u64::from_str_radix(line.split_whitespace().last().expect("a set"), 16).expect("hexadecimal");
+            // python ignores SIGPIPE and SIGXFSZ by itself
+            let own = if pid == interpreter && line.starts_with("SigIgn:") { (1 << 12) | (1 << 24) } else { 0 };
+            assert_eq!(signals & 0x7fff_ffff & !own, 0, "{}: {line}", process::command(pid));
+        }
+    }
+    // ends are seen: SIGCHLD reaches the holder
+    root.run(&["kill", "one"]).ok();
+    odd(&["new", "-d", "-n", "two", "--", "true"]).ok();
+    root.run(&["wait", "two", "--for", "exit", "--timeout", "20s"]).ok();
+}
+
+#[test]
+fn b4_core_files_are_off_for_ourselves_and_as_before_for_programs() {
+    let root = Root::new();
+    let script = "ulimit -S -c 4096; exec \"$0\" \"$@\"";
+    let mut starter = std::process::Command::new("bash");
+    starter.args(["-c", script]).arg(root.executable()).args(["new", "-d", "-n", "one", "--", "sleep", "1000"]);
+    starter.env_clear().envs(root.environment()).current_dir(root.work());
+    starter.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    finish(starter, b"", &["new"]).ok();
+    let limit = |pid: u32| {
+        let limits = std::fs::read_to_string(format!("/proc/{pid}/limits")).expect("its limits");
+        let line = limits.lines().find(|line| line.starts_with("Max core file size")).expect("a line").to_owned();
+        line.split_whitespace().nth(4).expect("a number").to_owned()
+    };
+    assert_eq!((limit(root.daemon_pid()).as_str(), limit(root.holder("one")).as_str()), ("0", "0"));
+    // bash counts in kibibytes
+    assert_eq!(limit(root.program("one")), (4096 * 1024).to_string());
+    let interpreter = root.run(&["exec", "-l", "bash", "echo $$"]).ok().trim().parse().expect("a pid");
+    assert_eq!(limit(interpreter), (4096 * 1024).to_string());
 }
 
 #[test]

@@ -9,6 +9,23 @@ fn names(list: &Value) -> Vec<String> {
 }
 
 #[test]
+fn c7_a_prompt_is_one_that_comes_after_what_was_typed() {
+    let root = Root::new();
+    std::fs::write(root.join("home/.bashrc"), "sleep 1\ntouch rc-done\n").expect("writes");
+    root.start("slow", &["bash"]);
+    root.run(&["wait", "slow", "--for", "prompt", "--timeout", "20s"]).ok();
+    assert!(root.work().join("rc-done").exists(), "not while the start file runs");
+    root.run(&["send", "slow", "--enter", "sleep 0.5; touch one"]).ok();
+    root.run(&["wait", "slow", "--for", "prompt", "--timeout", "20s"]).ok();
+    assert!(root.work().join("one").exists(), "not the prompt before the line");
+    // typed before its first prompt
+    root.start("early", &["bash"]);
+    root.run(&["send", "early", "--enter", "sleep 0.5; touch two"]).ok();
+    root.run(&["wait", "early", "--for", "prompt", "--timeout", "20s"]).ok();
+    assert!(root.work().join("two").exists(), "nor the one that reads it");
+}
+
+#[test]
 fn new_makes_names_layers_and_a_clean_environment() {
     let root = Root::new();
     let first = root.json(&[

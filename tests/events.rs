@@ -29,6 +29,18 @@ fn told_by(root: &Root, name: &str, kind: &str) -> String {
 }
 
 #[test]
+fn a13_events_from_the_future_are_refused_with_the_newest_there_is() {
+    let root = Root::new();
+    root.start("one", &["sleep", "1000"]);
+    let newest = root.events("one").last().expect("an event")["seq"].as_u64().expect("a number");
+    root.run(&["events", "--since", &newest.to_string()]).ok();
+    for follow in [&["events", "--since", "99999"][..], &["events", "one", "--since", "99999", "-f"]] {
+        let refusal = root.run(follow).refused(2);
+        assert!(refusal.contains("no event 99999") && refusal.contains(&format!("newest is {newest}")), "{refusal}");
+    }
+}
+
+#[test]
 fn callers_choose_their_own_types() {
     let root = Root::new();
     root.record("one", &[]);

@@ -22,6 +22,37 @@ fn is_anywhere(root: &Root, text: &str) -> bool {
 }
 
 #[test]
+fn b3_exports_and_input_are_private_and_do_not_stay() {
+    use std::os::unix::fs::PermissionsExt;
+    let root = Root::new();
+    root.start("shell", &["bash"]);
+    root.run(&["wait", "shell", "--for", "prompt", "--timeout", "20s"]).ok();
+    root.run(&["send", "shell", "--enter", "umask 0; export EXPORTED=canary-exported"]).ok();
+    let files = || -> Vec<std::path::PathBuf> {
+        let entries = std::fs::read_dir(root.join("run")).expect("a directory").filter_map(Result::ok).map(|entry| entry.path());
+        entries.filter(|path| path.extension().is_some_and(|ending| ending != "sock")).collect()
+    };
+    let has_canary = || files().iter().any(|path| std::fs::read_to_string(path).is_ok_and(|text| text.contains("canary-exported")));
+    crate::support::wait_until("the export to be written", has_canary);
+    for path in files() {
+        let mode = std::fs::metadata(&path).expect("there").permissions().mode() & 0o777;
+        assert_eq!(mode, 0o600, "{}", path.display());
+    }
+    // daemon and holder die together
+    let holder = root.holder("shell");
+    root.kill_daemon();
+    crate::support::process::kill(holder);
+    root.run(&["ls"]).ok();
+    assert_eq!(files(), Vec::<std::path::PathBuf>::new(), "the next daemon removes them");
+    // longer than a call that is stored only when it is over
+    root.run_with_input(&["exec", "-l", "bash", "--stdin", "canary-of-input", "sleep 0.3; cat >/dev/null"], b"").ok();
+    for file in ["sessions.db", "sessions.db-wal"] {
+        let bytes = std::fs::read(root.join("state").join(file)).unwrap_or_default();
+        assert!(!crate::support::term::contains(&bytes, b"canary-of-input"), "{file}");
+    }
+}
+
+#[test]
 fn what_is_typed_is_not_recorded_unless_asked_for() {
     let root = Root::new();
     // the program shows nothing of what it reads

@@ -122,3 +122,59 @@ fn nothing_of_ours_is_on_the_network() {
     }
     assert!(seen >= 3, "their own sockets were looked at");
 }
+
+/// Listens as another user in a directory of ours, or in one of theirs; keeps what it receives.
+const FOREIGN_LISTENER: &str = "import os, socket, sys
+path, directory_owner, kept = sys.argv[1], int(sys.argv[2]), sys.argv[3]
+os.chown(os.path.dirname(path), directory_owner, -1)
+kept = open(kept, 'wb')
+listener = socket.socket(socket.AF_UNIX)
+listener.bind(path)
+os.chmod(path, 0o777)
+os.setuid(65534)
+listener.listen()
+print('ready', flush=True)
+while True:
+    connection, _ = listener.accept()
+    connection.settimeout(1)
+    try:
+        kept.write(b'connected ' + connection.recv(65536))
+    except OSError:
+        kept.write(b'connected')
+    kept.flush()
+    connection.close()";
+
+#[test]
+fn b1_nothing_is_sent_to_another_user() {
+    use std::io::BufRead;
+    if !rustix::process::geteuid().is_root() {
+        // another user can only be had by root
+        return;
+    }
+    for (owner, reached) in [(65534, ""), (0, "connected")] {
+        let root = Root::new();
+        std::fs::create_dir_all(root.join("run")).expect("a directory");
+        let kept = root.join("kept");
+        let mut listener = std::process::Command::new("python3")
+            .args(["-c", FOREIGN_LISTENER])
+            .arg(root.socket())
+            .arg(owner.to_string())
+            .arg(&kept)
+            .stdout(std::process::Stdio::piped())
+            .spawn()
+            .expect("python3");
+        let mut ready = String::new();
+        std::io::BufReader::new(listener.stdout.take().expect("a pipe")).read_line(&mut ready).expect("a line");
+        for args in [&["new", "-d", "--", "true"][..], &["ls"], &["daemon", "status"], &["exec", "-l", "bash", "true"]] {
+            let refusal = root.run_with(args, &[("SECRET_TOKEN", "canary")]).refused(if args[0] == "exec" { 125 } else { 5 });
+            assert!(refusal.contains("another user"), "{args:?}: {refusal}");
+        }
+        root.run(&["doctor"]);
+        root.run_with_input(&["hook", "claude", "Stop"], b"{}");
+        listener.kill().expect("it runs");
+        listener.wait().expect("it ends");
+        let seen = String::from_utf8_lossy(&std::fs::read(&kept).expect("a file")).into_owned();
+        assert!(!seen.contains('{'), "nothing is sent: {seen:?}");
+        assert_eq!(seen.is_empty(), reached.is_empty(), "a directory of another user is not even connected to: {seen:?}");
+    }
+}

@@ -18,6 +18,24 @@ fn copy_program(from: &Path, to: &Path) {
 }
 
 #[test]
+fn c9_a_daemon_that_takes_long_to_leave_is_waited_for() {
+    let root = Root::new();
+    root.start("kept", &["sleep", "1000"]);
+    let old = root.daemon_pid();
+    std::thread::scope(|scope| {
+        let restarted = scope.spawn(|| root.run(&["daemon", "restart"]).ok());
+        wait_until("the successor", || root.daemons().len() == 2);
+        process::signal(old, rustix::process::Signal::STOP);
+        // longer than a successor used to wait
+        std::thread::sleep(std::time::Duration::from_secs(12));
+        process::signal(old, rustix::process::Signal::CONT);
+        restarted.join().expect("it is restarted");
+    });
+    assert_ne!(root.daemon_pid(), old);
+    assert_eq!(root.status("kept").0, "active");
+}
+
+#[test]
 fn promise_2_a_daemon_is_replaced_by_that_of_another_file_and_no_session_is_lost() {
     let root = Root::new();
     // as a package does it: the old file is gone, its daemon and holders still run

@@ -264,6 +264,11 @@ impl Evidence {
         self.line.entered();
     }
 
+    /// Whether its shell has told of a prompt or a command.
+    pub fn has_marks(&self) -> bool {
+        self.shell.is_some()
+    }
+
     /// Whether a shell seemed to wait for one.
     pub fn looked_for_a_line(&mut self, waits: bool) {
         let runs = self.shell.is_some_and(|(_, shell)| shell == Shell::Command);

@@ -10,11 +10,18 @@ use shared::message::{
     self, Answer, CALLS_AT_ONCE, Code, Failure, HELLO_MS, Hello, HelloLine, INPUT, MAX_LINE, OUTPUT, PROTOCOL, Push, Request,
 };
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::sync::{mpsc, watch};
 
 use crate::attachment::{Outbox, Outgoing};
 use crate::context::{Context, Stop};
 use crate::peer::Peer;
 use crate::request::{self, Caller};
+
+/// Typed bytes that wait for a program that does not read; more are dropped, so that whatever the client says next is heard.
+const MAX_WAITING: usize = 8 << 20;
+
+/// Typed bytes get this long to reach the program before a request that is about the attachment.
+const LAST_KEYS: Duration = Duration::from_secs(1);
 
 /// Room made for each read.
 const READ_BYTES: usize = 4 << 10;
@@ -32,6 +39,7 @@ pub async fn serve(context: Context, stream: Stream, peer: Peer) {
         caller: Arc::clone(&caller),
         bytes: Vec::new(),
         speaks_ours: false,
+        typed: TypedQueue::new(Arc::clone(&caller)),
     };
     // a client leaving is not an error; a misbehaving one has been told why
     let mut stop = context.stop.subscribe();
@@ -82,6 +90,43 @@ struct Reading {
     bytes: Vec<u8>,
     /// The client said the same protocol as ours.
     speaks_ours: bool,
+    typed: TypedQueue,
+}
+
+/// Typed bytes on their way to the program, in order, beside the requests.
+struct TypedQueue {
+    bytes: mpsc::UnboundedSender<Vec<u8>>,
+    /// How many of them wait.
+    waiting: Arc<watch::Sender<usize>>,
+}
+
+impl TypedQueue {
+    fn new(caller: Arc<Caller>) -> Self {
+        let (bytes, mut arrives) = mpsc::unbounded_channel::<Vec<u8>>();
+        let waiting = Arc::new(watch::Sender::new(0));
+        let counter = Arc::clone(&waiting);
+        tokio::spawn(async move {
+            while let Some(bytes) = arrives.recv().await {
+                let count = bytes.len();
+                caller.input(bytes).await;
+                counter.send_modify(|waiting| *waiting -= count);
+            }
+        });
+        Self { bytes, waiting }
+    }
+
+    fn push(&self, bytes: Vec<u8>) {
+        let count = bytes.len();
+        if *self.waiting.borrow() + count <= MAX_WAITING {
+            self.waiting.send_modify(|waiting| *waiting += count);
+            let _ = self.bytes.send(bytes);
+        }
+    }
+
+    /// Returns when everything is on its way to the program, or the program does not take it.
+    async fn settle(&self) {
+        let _ = tokio::time::timeout(LAST_KEYS, self.waiting.subscribe().wait_for(|waiting| *waiting == 0)).await;
+    }
 }
 
 /// What the next bytes of a client are.
@@ -100,7 +145,7 @@ impl Reading {
         let places = Arc::new(tokio::sync::Semaphore::new(CALLS_AT_ONCE));
         loop {
             match self.part().await {
-                Ok(Some(Part::Input(bytes))) => self.caller.input(bytes).await,
+                Ok(Some(Part::Input(bytes))) => self.typed.push(bytes),
                 Ok(Some(Part::Line(line))) => match message::parse_call(&line) {
                     // a client of another version may only ask this daemon to make way for its own
                     Ok(call) if !self.speaks_ours && !matches!(call.request, Request::Stop { .. }) => {
@@ -110,6 +155,10 @@ impl Reading {
                     }
                     Ok(call) => {
                         let Ok(place) = Arc::clone(&places).acquire_owned().await else { return };
+                        if self.is_left() {
+                            // it was told that nothing was done
+                            return;
+                        }
                         let (context, caller, outbox) = (Arc::clone(&self.context), Arc::clone(&self.caller), Arc::clone(&self.outbox));
                         // what follows an attach is about it, so that one is answered before anything else is read
                         let in_order = request::is_in_order(&call.request);
@@ -125,6 +174,7 @@ impl Reading {
                             drop(place);
                         };
                         if in_order {
+                            self.typed.settle().await;
                             Box::pin(work).await;
                         } else if only_waits {
                             let client = Arc::clone(&self.outbox);
@@ -145,6 +195,15 @@ impl Reading {
                 Err(failure) => return self.refuse(0, failure),
             }
         }
+    }
+
+    /// Whether the client has closed its end. One that only sends no more still reads answers.
+    fn is_left(&self) -> bool {
+        use rustix::event::{PollFd, PollFlags, Timespec, poll};
+        let Stream::UdSocket(socket) = &*self.stream;
+        let mut fds = [PollFd::new(socket, PollFlags::empty())];
+        let at_once = Timespec { tv_sec: 0, tv_nsec: 0 };
+        poll(&mut fds, Some(&at_once)).is_ok_and(|_| fds[0].revents().contains(PollFlags::HUP))
     }
 
     fn refuse(&self, id: u64, failure: Failure) {

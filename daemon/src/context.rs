@@ -47,6 +47,8 @@ pub struct World {
     pub warnings: Mutex<Vec<String>>,
     /// The limit on open files that programs get.
     pub open_files: Option<u64>,
+    /// The limit on core files that programs get.
+    pub core_files: Option<u64>,
     /// Set once, to end the daemon.
     pub stop: watch::Sender<Stop>,
 }

@@ -29,6 +29,16 @@ pub fn private_dir(path: &Path) -> io::Result<()> {
     Ok(())
 }
 
+/// Refuses a directory of another user. One that is missing is no refusal.
+pub fn refuse_foreign(path: &Path) -> io::Result<()> {
+    match std::fs::metadata(path) {
+        Ok(found) if found.uid() != rustix::process::geteuid().as_raw() => {
+            Err(io::Error::new(io::ErrorKind::PermissionDenied, format!("{} belongs to another user", path.display())))
+        }
+        _ => Ok(()),
+    }
+}
+
 /// Writes a file that only this user can read.
 pub fn write_private(path: &Path, bytes: &[u8]) -> io::Result<()> {
     use std::io::Write;

@@ -156,6 +156,8 @@ pub async fn start(context: &Context, ready: Ready) -> store::Result<Result<(), 
             redact: context.config().recording.redact.at_write.then(|| context.config().recording.redact.rules.clone()),
             preface,
             no_groups: context.config().pause.freeze == FreezeBy::Signals,
+            has_nonces: interpreter.is_some(),
+            core_files: context.core_files,
         };
         let greeting = link.start(start).await?;
         Ok::<_, LinkError>((link, greeting))

@@ -52,17 +52,18 @@ pub async fn recover(context: &Context) -> store::Result<()> {
             Ok(Err(error)) if is_gone(context, &runtime, &error) => {
                 if let Err(error) = settle_lost(context, runtime.clone()).await {
                     context.log.warn(&format!("session {}: {error}", runtime.name));
-                    keep_trying(context, runtime);
+                    keep_trying(context, runtime, error.to_string());
                 }
             }
-            Ok(Err(LinkError::Newer(version))) => {
-                context.log.warn(&format!(
-                    "session {}: its holder speaks version {version}: upgrade sessions-tui; it was left as it is",
-                    runtime.name
-                ));
+            // alive as far as anybody knows: stopped, stuck, newer, or out of our reach for the moment
+            Ok(Err(error)) => {
+                let why = why_unreachable(&runtime, Some(&error));
+                keep_trying(context, runtime, why);
             }
-            // alive as far as anybody knows: stopped, stuck, or out of our reach for the moment
-            Ok(Err(_)) | Err(_) => keep_trying(context, runtime),
+            Err(_) => {
+                let why = why_unreachable(&runtime, None);
+                keep_trying(context, runtime, why);
+            }
         }
     }
     adopt_unknown(context, &known).await;
@@ -86,10 +87,7 @@ async fn reach(socket: &Path, holder: Option<u32>) -> Result<(Link, Greeting), L
 
 /// Whether that process is the holder with this socket.
 fn is_running(holder: Option<u32>, socket: &Path) -> bool {
-    holder.is_some_and(|pid| {
-        std::fs::read(format!("/proc/{pid}/cmdline"))
-            .is_ok_and(|line| line.split(|byte| *byte == 0).any(|word| word == socket.as_os_str().as_encoded_bytes()))
-    })
+    holder.is_some_and(|pid| holder::is_holder(pid, socket))
 }
 
 /// Whether a holder that cannot be reached is dead. When in doubt it is not: work must not be given up for a passing error.
@@ -103,9 +101,26 @@ fn is_gone(context: &Context, live: &LiveRuntime, error: &LinkError) -> bool {
     unreachable && !is_running(live.holder_pid, &socket)
 }
 
+/// Why a holder that lives cannot be used. No error: it did not answer in time.
+fn why_unreachable(live: &LiveRuntime, error: Option<&LinkError>) -> String {
+    let pid = live.holder_pid.map(|pid| format!(" (pid {pid})")).unwrap_or_default();
+    let seen = live.holder_pid.and_then(holder::why_silent);
+    match error {
+        Some(LinkError::Newer(version)) => {
+            format!("its holder{pid} speaks version {version} of its protocol, newer than this daemon: upgrade sessions-tui")
+        }
+        Some(LinkError::Io(error)) if error.kind() == std::io::ErrorKind::InvalidData => {
+            format!("its holder{pid} answers with garbage: {error}")
+        }
+        Some(error @ LinkError::Refused(_)) => format!("its holder{pid} refuses: {error}"),
+        _ => seen.unwrap_or_else(|| format!("its holder{pid} does not answer")),
+    }
+}
+
 /// A holder that does not answer is asked again until it does, or is gone.
-fn keep_trying(context: &Context, live: LiveRuntime) {
-    context.log.warn(&format!("session {}: its holder does not answer; it is tried again", live.name));
+fn keep_trying(context: &Context, live: LiveRuntime, why: String) {
+    context.log.warn(&format!("session {}: {why}; it is tried again", live.name));
+    context.registry.set_unreachable(live.runtime, live.session, why);
     let context = context.clone();
     tokio::spawn(async move {
         let socket = context.paths.holder_socket(live.runtime);
@@ -114,10 +129,17 @@ fn keep_trying(context: &Context, live: LiveRuntime) {
             let outcome = match tokio::time::timeout(GREETING_PATIENCE, reach(&socket, live.holder_pid)).await {
                 Ok(Ok((link, greeting))) => reconnect(&context, live.clone(), link, greeting).await,
                 Ok(Err(error)) if is_gone(&context, &live, &error) => settle_lost(&context, live.clone()).await,
-                _ => continue,
+                silent => {
+                    let why = why_unreachable(&live, silent.as_ref().ok().and_then(|outcome| outcome.as_ref().err()));
+                    context.registry.set_unreachable(live.runtime, live.session, why);
+                    continue;
+                }
             };
             match outcome {
-                Ok(()) => return,
+                Ok(()) => {
+                    context.registry.forget_unreachable(live.runtime);
+                    return;
+                }
                 Err(error) => context.log.warn(&format!("session {}: {error}", live.name)),
             }
         }

@@ -18,6 +18,8 @@ pub struct Registry {
 #[derive(Default)]
 struct Live {
     handles: HashMap<RuntimeId, RuntimeHandle>,
+    /// Runtimes whose holders an earlier daemon started and this one cannot reach: of which session, and why.
+    unreachable: HashMap<RuntimeId, (SessionId, String)>,
     /// Runtimes that were taken over by another session before they were here.
     expected: HashMap<RuntimeId, SessionId>,
 }
@@ -32,6 +34,7 @@ impl Registry {
         if let Some(session) = live.expected.remove(&handle.id) {
             handle.facts.set_session(session);
         }
+        live.unreachable.remove(&handle.id);
         live.handles.insert(handle.id, handle);
         drop(live);
         self.changed.notify_waiters();
@@ -40,9 +43,39 @@ impl Registry {
     pub fn remove(&self, runtime: RuntimeId) {
         let mut live = self.live();
         live.handles.remove(&runtime);
+        live.unreachable.remove(&runtime);
         live.expected.remove(&runtime);
         drop(live);
         self.changed.notify_waiters();
+    }
+
+    /// A holder cannot be reached, for now.
+    pub fn set_unreachable(&self, runtime: RuntimeId, session: SessionId, why: String) {
+        self.live().unreachable.insert(runtime, (session, why));
+    }
+
+    pub fn forget_unreachable(&self, runtime: RuntimeId) {
+        self.live().unreachable.remove(&runtime);
+    }
+
+    /// Why the holder of a runtime cannot be reached, if it cannot.
+    pub fn why_unreachable(&self, runtime: RuntimeId) -> Option<String> {
+        self.live().unreachable.get(&runtime).map(|(_, why)| why.clone())
+    }
+
+    /// Why something of a session cannot be reached, if it cannot.
+    pub fn unreachable(&self, session: SessionId) -> Option<String> {
+        let live = self.live();
+        let stopped = |handle: &RuntimeHandle| crate::holder::why_silent(handle.facts.holder_pid);
+        let away = live.unreachable.values().find(|(of, _)| *of == session).map(|(_, why)| why.clone());
+        away.or_else(|| live.handles.values().filter(|handle| handle.facts.session() == session).find_map(stopped))
+    }
+
+    /// Every session of which something cannot be reached, and why.
+    pub fn all_unreachable(&self) -> Vec<(SessionId, String)> {
+        let live = self.live();
+        let stopped = |handle: &RuntimeHandle| Some((handle.facts.session(), crate::holder::why_silent(handle.facts.holder_pid)?));
+        live.unreachable.values().cloned().chain(live.handles.values().filter_map(stopped)).collect()
     }
 
     /// Returns when something has come or gone since the call.

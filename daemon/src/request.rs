@@ -317,10 +317,10 @@ async fn find_live(context: &Context, name: String, verb: &str) -> Result<(Sessi
             Code::Status,
             format!("cannot {verb}: session {0} has no program; `sessions-tui new -n {0} -- COMMAND` starts one in it", session.name),
         )),
-        None => Err(Failure::failed(format!(
-            "cannot {verb}: the holder of session {} does not answer; it is tried again every second",
-            session.name
-        ))),
+        None => {
+            let why = context.registry.unreachable(session.id).unwrap_or_else(|| "its holder does not answer".to_owned());
+            Err(Failure::failed(format!("cannot {verb}: session {}: {why}; it is tried again every second", session.name)))
+        }
     }
 }
 
@@ -345,7 +345,16 @@ fn program_of(context: &Context, session: &Session) -> Option<RuntimeHandle> {
 fn with_live(context: &Context, session: Session) -> Session {
     let of_session = |handle: &RuntimeHandle| handle.facts.session() == session.id;
     let handles: Vec<RuntimeHandle> = context.registry.all_of_thread(session.thread).into_iter().filter(of_session).collect();
-    with_handles(session, &handles)
+    let unreachable = context.registry.unreachable(session.id);
+    Session { unreachable, ..with_handles(session, &handles) }
+}
+
+/// Refuses what needs a holder that cannot be reached, before anything is stored.
+fn check_reachable(context: &Context, session: &Session, verb: &str) -> Result<(), Failure> {
+    match context.registry.unreachable(session.id) {
+        Some(why) => Err(Failure::failed(format!("cannot {verb} session {}: {why}; nothing was changed", session.name))),
+        None => Ok(()),
+    }
 }
 
 /// Whether a session that goes on needs a person; of one that is over its record tells.

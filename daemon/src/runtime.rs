@@ -245,6 +245,8 @@ struct Runtime {
 
     input: std::collections::VecDeque<Typed>,
     input_bytes: usize,
+    /// Bytes typed since the last line was ended, in a terminal that takes whole lines.
+    begun_line: usize,
     interpreter: Option<Interpreter>,
     freezing: Freezing,
     waiters: Waiters,
@@ -343,6 +345,7 @@ pub fn begin(context: Context, beginning: Beginning) -> RuntimeHandle {
         drained: Arc::new(Notify::new()),
         input: std::collections::VecDeque::new(),
         input_bytes: 0,
+        begun_line: 0,
         interpreter: beginning.interpreter.map(Interpreter::new),
         freezing: Freezing::default(),
         waiters: Waiters::default(),

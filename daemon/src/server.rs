@@ -29,7 +29,7 @@ use crate::store::{self, StoreHandle};
 use crate::upkeep::{self, Upkeep};
 use crate::watch::{self as files_watch, Watch};
 use crate::webhook::{self, Post};
-use crate::{cleanup, command, connection, expiry, files, hibernate, queue, recover, request, restore};
+use crate::{cleanup, command, connection, expiry, files, hibernate, leftover, memory, queue, recover, request, restore};
 
 /// Clients at once; beyond that a new one has to wait, and those that are there are fine.
 const MAX_CLIENTS: usize = 1000;
@@ -59,7 +59,7 @@ pub enum Place {
 }
 
 /// How long a daemon that leaves may take to store what is left.
-const LEAVING_PATIENCE: Duration = Duration::from_secs(10);
+const LEAVING_PATIENCE: Duration = Duration::from_secs(60);
 
 /// Runs the daemon until it is told to stop. `ready` is called once clients can connect.
 pub async fn run(paths: Paths, settings: FirstSettings, place: Place, ready: impl FnOnce()) -> Result<(), StartError> {
@@ -76,10 +76,12 @@ pub async fn run(paths: Paths, settings: FirstSettings, place: Place, ready: imp
     if let Some(parent) = paths.socket().parent() {
         files::private_dir(parent)?;
     }
-    let open_files = raise_file_limit();
+    let limits = Limits { open_files: raise_file_limit(), core_files: memory::hide() };
+    memory::refuse_inspection();
     let log = Log::open(&paths.log());
-    let context = open_world(paths, settings, log, open_files).await?;
+    let context = open_world(paths, settings, log, limits).await?;
     recover::recover(&context).await?;
+    leftover::remove(&context).await;
     webhook::start(&context);
     request::drain_hooks(&context).await;
     let listener = listen(&context.paths.socket())?;
@@ -171,7 +173,13 @@ fn raise_file_limit() -> Option<u64> {
     limit.current
 }
 
-async fn open_world(paths: Paths, settings: FirstSettings, log: Log, open_files: Option<u64>) -> Result<Context, StartError> {
+/// Limits of before, which programs get.
+struct Limits {
+    open_files: Option<u64>,
+    core_files: Option<u64>,
+}
+
+async fn open_world(paths: Paths, settings: FirstSettings, log: Log, limits: Limits) -> Result<Context, StartError> {
     let settings = Settings::new(&paths, settings);
     for sentence in settings.wrong() {
         log.warn(&sentence);
@@ -205,7 +213,8 @@ async fn open_world(paths: Paths, settings: FirstSettings, log: Log, open_files:
         started_at: jiff::Timestamp::now(),
         clients: AtomicU32::new(0),
         warnings: Mutex::new(warnings),
-        open_files,
+        open_files: limits.open_files,
+        core_files: limits.core_files,
         stop: watch::Sender::new(Stop::No),
     }))
 }

@@ -123,6 +123,10 @@ pub fn integrate(
     }
     let mut set: Vec<(&str, String)> = Vec::new();
     if let Some(StateFiles { first, now }) = state {
+        // made here, so that the shell's mask for new files does not decide who can read what it exports
+        for file in [&first, &now] {
+            crate::files::write_private(file, b"")?;
+        }
         set.push(("SESSIONS_SHELL_WAS", text(&first)));
         set.push(("SESSIONS_SHELL_NOW", text(&now)));
     }

@@ -69,6 +69,7 @@ pub struct Call {
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "request", rename_all = "snake_case")]
+#[expect(clippy::large_enum_variant, reason = "requests come one at a time and are never kept in lists")]
 pub enum Request {
     New(NewSession),
     List(Filter),
@@ -371,6 +372,8 @@ pub enum Request {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct NewSession {
+    /// The id of the session, should one be opened: chosen by the caller, so that a repeated request gives the same session.
+    pub session: Option<SessionId>,
     /// A thread's name, or the id of a session of it; without one, a new thread.
     pub name: Option<String>,
     /// Where the caller is: the workspace of a new thread, if none is given.

@@ -33,6 +33,8 @@ pub struct Environment {
     pub runtime_dir: Option<PathBuf>,
     pub temp: PathBuf,
     pub uid: u32,
+    /// Whether a directory exists, is this user's, and can be written by nobody else.
+    pub is_private: Option<fn(&Path) -> bool>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -41,6 +43,30 @@ pub enum PathError {
     NoHome,
     #[error("SESSIONS_ROOT must be an absolute path, not {0}")]
     RelativeRoot(String),
+    #[error("the path {0} is too long for sockets, and there is no private directory with a shorter one: set XDG_RUNTIME_DIR to one")]
+    TooLong(String),
+}
+
+impl Environment {
+    /// A directory for sockets when the usual one's path is too long. Only below directories that nobody else can write to:
+    /// in a shared one (`/tmp`), whoever knows the name could be there first.
+    fn short_runtime(&self, wanted: &Path) -> Option<PathBuf> {
+        let is_private = |path: &PathBuf| path.is_absolute() && self.is_private.is_some_and(|is_private| is_private(path));
+        let name = format!("sessions-tui-{:016x}", fingerprint(wanted));
+        // where earlier versions put it: sockets of running sessions may be there
+        let earlier = self.temp.join(format!("sessions-tui-{}-{:016x}", self.uid, fingerprint(wanted)));
+        if is_private(&earlier) {
+            return Some(earlier);
+        }
+        let system = Some(PathBuf::from(format!("/run/user/{}", self.uid)));
+        let bases = [self.runtime_dir.clone(), system, Some(self.temp.clone())].into_iter().flatten().filter(is_private);
+        let below_home = self.home.clone().filter(is_private).map(|home| home.join(format!(".sessions-tui/{:016x}", fingerprint(wanted))));
+        bases.map(|base| base.join(&name)).chain(below_home).find(|path| fits(path))
+    }
+}
+
+fn fits(runtime: &Path) -> bool {
+    runtime.as_os_str().len() + LONGEST_SOCKET_NAME <= MAX_SOCKET_PATH
 }
 
 impl Paths {
@@ -68,10 +94,10 @@ impl Paths {
             let runtime = absolute(&env.runtime_dir).map_or_else(|| state.join("run"), |dir| dir.join("sessions-tui"));
             (state, runtime, config)
         };
-        let runtime = if wanted.as_os_str().len() + LONGEST_SOCKET_NAME > MAX_SOCKET_PATH {
-            env.temp.join(format!("sessions-tui-{}-{:016x}", env.uid, fingerprint(&wanted)))
-        } else {
+        let runtime = if fits(&wanted) {
             wanted
+        } else {
+            env.short_runtime(&wanted).ok_or_else(|| PathError::TooLong(wanted.display().to_string()))?
         };
         Ok(Self { state, runtime, config, socket: env.socket.clone() })
     }
@@ -196,11 +222,20 @@ mod tests {
 
     #[test]
     fn long_roots_get_short_sockets() {
-        let env = Environment { root: Some(Path::new("/").join("d".repeat(200))), ..environment() };
+        let private: fn(&Path) -> bool = |path| path == Path::new("/home/me") || path == Path::new("/run/user/7");
+        let env = Environment { root: Some(Path::new("/").join("d".repeat(200))), is_private: Some(private), ..environment() };
         let paths = Paths::find(&env).expect("absolute");
+        assert!(paths.runtime.starts_with("/home/me/.sessions-tui"));
         assert!(paths.holder_socket(RuntimeId::new()).as_os_str().len() <= MAX_SOCKET_PATH);
-        let other = Environment { root: Some(Path::new("/").join("e".repeat(200))), ..environment() };
+        let other = Environment { root: Some(Path::new("/").join("e".repeat(200))), ..env.clone() };
         assert_ne!(paths.socket(), Paths::find(&other).expect("absolute").socket());
+        let with_runtime = Environment { runtime_dir: Some("/run/user/7".into()), ..env.clone() };
+        assert!(Paths::find(&with_runtime).expect("fits").runtime.starts_with("/run/user/7"));
+        let earlier: fn(&Path) -> bool = |path| path.starts_with("/tmp/sessions-tui-1000-");
+        let earlier = Environment { is_private: Some(earlier), ..env.clone() };
+        assert!(Paths::find(&earlier).expect("there").runtime.starts_with("/tmp"), "running sessions have their sockets there");
+        let nowhere = Environment { is_private: Some(|_| false), ..env };
+        assert!(matches!(Paths::find(&nowhere), Err(PathError::TooLong(_))), "never below a shared directory");
     }
 
     #[test]

@@ -131,6 +131,9 @@ pub struct Session {
     /// What of its record was damaged and had to be replaced.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub damaged: Option<String>,
+    /// Why its holder cannot be reached, while it cannot: nothing can be asked of its program then.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unreachable: Option<String>,
 }
 
 impl Session {

@@ -5,6 +5,7 @@ use std::io;
 use std::path::Path;
 use std::time::Duration;
 
+use crate::trust;
 use interprocess::local_socket::GenericFilePath;
 use interprocess::local_socket::tokio::Stream;
 use interprocess::local_socket::tokio::prelude::*;
@@ -60,7 +61,9 @@ impl Client {
     /// Connects and exchanges versions. The inner failure is something else than a daemon of ours. A first call travels
     /// with the hello, so that a short command waits for the daemon only once; its answer is the next to arrive.
     pub async fn connect(socket: &Path, acts: Acts, first: Option<&Request>) -> io::Result<Result<Self, Failure>> {
+        trust::check_directory(socket)?;
         let stream = Stream::connect(socket.to_fs_name::<GenericFilePath>()?).await?;
+        trust::check_peer(stream.peer_creds()?.euid())?;
         let person = acts == Acts::ForPerson;
         let hello = Hello { protocol: PROTOCOL, version: shared::VERSION.to_owned(), pid: std::process::id(), person };
         let mut client =
@@ -116,6 +119,11 @@ impl Client {
         Ok(id)
     }
 
+    /// The id of the call that was sent last.
+    pub fn last_id(&self) -> u64 {
+        self.next_id - 1
+    }
+
     /// A call and its answer.
     pub async fn call<T: DeserializeOwned>(&mut self, request: Request) -> Result<T, Failure> {
         let id = self.send(request).await.map_err(lost)?;
@@ -124,9 +132,14 @@ impl Client {
 
     /// The answer to the call with this id; pushes that come before it are kept.
     pub async fn answer<T: DeserializeOwned>(&mut self, id: u64) -> Result<T, Failure> {
+        self.answer_unless_lost(id).await.map_err(lost)?
+    }
+
+    /// As [`Self::answer`]; the outer error is a daemon that went away before it answered.
+    pub async fn answer_unless_lost<T: DeserializeOwned>(&mut self, id: u64) -> io::Result<Result<T, Failure>> {
         loop {
-            match self.receive().await.map_err(lost)? {
-                Incoming::Answer(answer) if answer.id == id || answer.id == 0 => return answer.understand(),
+            match self.receive().await? {
+                Incoming::Answer(answer) if answer.id == id || answer.id == 0 => return Ok(answer.understand()),
                 Incoming::Push(push) => self.pushes.push_back(push),
                 Incoming::Answer(_) | Incoming::Output(_) => {}
             }
@@ -213,5 +226,10 @@ pub const FIRST: u64 = 1;
 
 #[expect(clippy::needless_pass_by_value, reason = "the form map_err wants")]
 fn lost(error: io::Error) -> Failure {
-    Failure::new(Code::Failed, format!("the daemon went away: {error}; try again, sessions go on"))
+    Failure::new(
+        Code::Failed,
+        format!(
+            "the daemon went away before it answered ({error}): whether this was carried out is not known, so look before you repeat it; sessions go on"
+        ),
+    )
 }

@@ -17,6 +17,9 @@ use crate::environment;
 /// A daemon that another client is starting gets this long to listen.
 const PATIENCE: Duration = Duration::from_secs(10);
 
+/// A daemon that is asked to leave stores what is left first. A little longer than its successor waits, which says why it gave up.
+const LEAVING_PATIENCE: Duration = Duration::from_secs(65);
+
 /// Between two tries to reach a daemon that is starting: there is nothing to wait on yet.
 const RETRY: Duration = Duration::from_millis(5);
 
@@ -66,6 +69,22 @@ pub async fn send_first(paths: &Paths, request: &Request) -> Result<Client, Fail
     Ok(client)
 }
 
+/// As [`call`], of a request that may be sent again because it carries an id of its own: when the daemon dies before it answers, the next
+/// one is asked.
+pub async fn call_repeatable<T: DeserializeOwned>(paths: &Paths, request: Request) -> Result<T, Failure> {
+    let mut crashes = Crashes::default();
+    let mut client = send_first(paths, &request).await?;
+    let mut id = client.last_id();
+    loop {
+        if let Ok(answer) = client.answer_unless_lost(id).await {
+            return answer;
+        }
+        client = crashes.again(paths).await?;
+        // a connection that ends here is seen by the answer
+        id = client.send(request.clone()).await.unwrap_or(id);
+    }
+}
+
 async fn reach(paths: &Paths, acts: Acts, first: Option<&Request>) -> Result<Option<Client>, Failure> {
     for socket in candidates(paths) {
         match Client::connect(&socket, acts, first).await {
@@ -93,16 +112,22 @@ fn silent(paths: &Paths, pid: Option<u32>) -> String {
     let log = paths.log();
     match pid {
         Some(pid) => format!(
-            "the daemon (pid {pid}) does not answer: it is stopped or stuck; see {}, or end it with `kill -9 {pid}`: sessions go on",
+            "the daemon (pid {pid}) does not answer: it is stopped or stuck, and nothing was done; see {}, or end it with `kill -9 {pid}`: sessions go on",
             log.display()
         ),
-        None => format!("the daemon does not answer: it is stopped or stuck; see {}; it can be killed, sessions go on", log.display()),
+        None => format!(
+            "the daemon does not answer: it is stopped or stuck, and nothing was done; see {}; it can be killed, sessions go on",
+            log.display()
+        ),
     }
 }
 
 /// Where the daemon of this place listens, if that is not where the user says.
 pub fn elsewhere(paths: &Paths) -> Option<PathBuf> {
     let socket = PathBuf::from(std::fs::read_to_string(paths.pointer()).ok()?);
+    if crate::trust::check_directory(&socket).is_err() {
+        return None;
+    }
     (paths.socket_is_named() && socket != paths.socket() && std::os::unix::net::UnixStream::connect(&socket).is_ok()).then_some(socket)
 }
 
@@ -275,6 +300,8 @@ async fn change_over(paths: &Paths, running: Client, successor: u32, words: &mut
         Some(why) => return Err(no_daemon(format!("nothing was restarted: {why}"))),
         None => return Err(silent()),
     }
+    let old = running.daemon.pid;
+    let deadline = tokio::time::Instant::now() + LEAVING_PATIENCE;
     let mut leaving = Some(running);
     loop {
         if let Some(mut client) = leaving.take() {
@@ -282,14 +309,24 @@ async fn change_over(paths: &Paths, running: Client, successor: u32, words: &mut
         }
         match tokio::time::timeout(LAUNCH_AGAIN, words.recv()).await {
             Ok(Some(word)) if word == READY => break,
+            Ok(Some(word)) if word == TAKEN => return Err(no_daemon(stays(paths, old))),
             Ok(Some(why)) => return Err(no_daemon(format!("the daemon cannot start: {why}"))),
             Ok(None) => return Err(silent()),
-            Err(_) if tokio::time::Instant::now() >= deadline => return Err(silent()),
+            Err(_) if tokio::time::Instant::now() >= deadline => return Err(no_daemon(stays(paths, old))),
             // somebody was quicker after all
             Err(_) => leaving = self::running(paths).await?.filter(|client| client.daemon.pid != successor),
         }
     }
     self::running(paths).await?.ok_or_else(silent)
+}
+
+/// The old daemon was asked to leave, and is still there.
+fn stays(paths: &Paths, old: u32) -> String {
+    format!(
+        "the old daemon (pid {old}) has not left within {} seconds: see {}, then try again, or end it with `kill -9 {old}`: sessions go on",
+        LEAVING_PATIENCE.as_secs(),
+        paths.log().display()
+    )
 }
 
 pub fn no_daemon(message: String) -> Failure {

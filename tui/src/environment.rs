@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use rustix::io::FdFlags;
 
+use crate::trust;
 use shared::id::SessionId;
 use shared::paths::{Environment, PathError, Paths};
 
@@ -20,6 +21,7 @@ pub fn paths(socket: Option<PathBuf>) -> Result<Paths, PathError> {
         runtime_dir: variable("XDG_RUNTIME_DIR"),
         temp: std::env::temp_dir(),
         uid: rustix::process::geteuid().as_raw(),
+        is_private: Some(trust::is_private),
     })
 }
 

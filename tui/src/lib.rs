@@ -20,6 +20,7 @@ mod service;
 mod settings;
 mod state;
 mod theme;
+mod trust;
 mod tty;
 mod view;
 mod window;

@@ -39,6 +39,7 @@ fn main() -> ExitCode {
 }
 
 async fn run_daemon(cli: &Cli, detached: bool, place: Place) -> ExitCode {
+    daemon::reset_signals();
     if detached {
         // out of the client's session: its terminal's hang-up and ^C are not ours
         let _ = rustix::process::setsid();

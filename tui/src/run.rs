@@ -15,7 +15,7 @@ use futures_util::StreamExt;
 use ratatui::layout::Rect;
 use shared::config::Config;
 use shared::exec::{ExecCall, Place, Verb};
-use shared::id::Seq;
+use shared::id::{Seq, SessionId};
 use shared::message::{Failure, NewSession, Push, Request, Resume};
 use shared::paths::Paths;
 use tokio::signal::unix::{Signal, SignalKind, signal};
@@ -463,6 +463,7 @@ fn with_environment(request: Request) -> Request {
 /// A program that is started as if from this terminal.
 fn as_from_here(new: NewSession, then: Then) -> NewSession {
     NewSession {
+        session: Some(SessionId::new()),
         environment: environment::inherited(),
         // one that nobody attaches to has a size of its own
         size: if then == Then::Attach { tty::window() } else { None },

@@ -60,6 +60,7 @@ pub mod tests {
             needs: None,
             restorable: false,
             damaged: None,
+            unreachable: None,
         }
     }
 

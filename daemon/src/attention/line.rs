@@ -1,43 +1,50 @@
 //! Whether a shell waits for a line: from the end of its prompt until one is entered. Pure.
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Line {
-    /// As its marks tell.
-    Marked(bool),
-    /// It does not mark the end of its prompts: as it looks from outside once it is quiet.
-    Seen(bool),
-}
-
-impl Default for Line {
-    fn default() -> Self {
-        Self::Seen(false)
-    }
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Line {
+    /// It marks the end of its prompts; one that does not is looked at from outside once it is quiet.
+    is_marked: bool,
+    is_asked: bool,
+    /// A command of it runs: what is entered is for that.
+    runs: bool,
+    /// It marks where commands begin.
+    tells_commands: bool,
+    /// A line was entered before the prompt that will read it was shown.
+    is_ahead: bool,
 }
 
 impl Line {
-    /// OSC 133: `B` ends a prompt. `A` and `D` come before one: more of it is on its way.
+    /// OSC 133: `B` ends a prompt, `C` begins a command. `A` and `D` come before a prompt: more of it is on its way.
     pub fn mark(&mut self, mark: char) {
-        match mark {
-            'B' => *self = Self::Marked(true),
-            _ => self.entered(),
+        if mark == 'B' {
+            // a prompt that already has its line asks for none
+            self.is_asked = !std::mem::take(&mut self.is_ahead);
+            self.is_marked = true;
+            self.runs = false;
+        } else {
+            self.is_asked = false;
+            self.runs = mark == 'C';
+            self.tells_commands |= self.runs;
+            self.is_ahead &= !self.runs;
         }
     }
 
     /// What becomes of it is told by what comes next.
     pub fn entered(&mut self) {
-        let (Self::Marked(is_asked) | Self::Seen(is_asked)) = self;
-        *is_asked = false;
+        // where commands are not told, it may be for one
+        self.is_ahead = !self.is_asked && !self.runs && (self.tells_commands || !self.is_marked);
+        self.is_asked = false;
     }
 
     pub fn look(&mut self, waits: bool) {
-        if let Self::Seen(is_asked) = self {
-            *is_asked = waits;
+        if !self.is_marked {
+            self.is_asked = waits;
+            self.is_ahead &= !waits;
         }
     }
 
     pub fn is_asked_for(self) -> bool {
-        let (Self::Marked(is_asked) | Self::Seen(is_asked)) = self;
-        is_asked
+        self.is_asked
     }
 }
 
@@ -63,6 +70,14 @@ mod tests {
             ("s!p", false),
             ("s!ps", true),
             ("As", true),
+            // typed ahead: the prompt that reads it does not count
+            ("!AB", false),
+            ("!ABCDAB", true),
+            ("A!BCDAB", true),
+            ("!ABAB", true),
+            // for the program that runs, not for the shell
+            ("AB!C!DAB", true),
+            ("AB!!AB", true),
         ] {
             let mut line = Line::default();
             for step in what.chars() {

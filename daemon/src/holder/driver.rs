@@ -9,7 +9,8 @@ use std::time::Instant;
 
 use shared::id::{ExecId, Offset};
 
-use super::wire::CallOrder;
+use super::answers::{Answer, Answers};
+use super::wire::{CallOrder, Start};
 use crate::descriptor;
 
 /// Where the driver finds its calls, and where it answers.
@@ -19,12 +20,6 @@ const ANSWERS: i32 = 4;
 /// Beyond the descriptors the driver expects, so that putting them in place overwrites none of ours.
 const OUT_OF_THE_WAY: i32 = 10;
 
-/// Kind, space, ten digits, newline.
-const ANSWER_HEADER: usize = 13;
-
-/// An answer is one frame of the recording at most; anything longer is nonsense.
-const MAX_ANSWER: usize = 1 << 20;
-
 pub struct Driver {
     /// Gone when the driver is to end.
     calls: Option<OwnedFd>,
@@ -33,7 +28,9 @@ pub struct Driver {
     pub stderr: Option<OwnedFd>,
     /// Of calls that the driver has not taken yet.
     unsent: Vec<u8>,
-    arrived: Vec<u8>,
+    arrived: Answers,
+    /// Its descriptors are closed at its end: it cannot be asked, or cannot answer.
+    is_cut_off: bool,
     /// The file of its own, which is only here: a driver's environment is in it.
     _scratch: Option<OwnedFd>,
     /// The process group of it and what it runs in the foreground.
@@ -47,6 +44,8 @@ pub struct Driver {
     pub baseline: Option<Vec<u8>>,
     pub state: Option<Vec<u8>>,
     pub hello: Option<Vec<u8>>,
+    /// Which program the driver is, since its hello.
+    pub image: Option<Vec<u8>>,
     /// A result that could be neither recorded nor told.
     pub unrecorded_result: Option<Vec<u8>>,
 }
@@ -60,20 +59,10 @@ pub struct Running {
     pub since_boot_ms: u64,
 }
 
-/// What the driver says.
-pub enum Answer {
-    Hello(Vec<u8>),
-    Result(Vec<u8>),
-    State(Vec<u8>),
-    Names(Vec<u8>),
-    Unknown,
-    /// Only a driver that is broken says such things: nothing of it can be believed any more.
-    Nonsense,
-}
-
 impl Driver {
     /// Starts it as leader of its own process session; gives its pid too.
-    pub fn start(argv: &[String], cwd: &str, env: &[(String, String)]) -> io::Result<(Self, u32)> {
+    pub fn start(start: &Start) -> io::Result<(Self, u32)> {
+        let Start { argv, cwd, env, .. } = start;
         let Some((program, arguments)) = argv.split_first() else {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, "no program was given"));
         };
@@ -117,7 +106,8 @@ impl Driver {
             stdout: Some(stdout),
             stderr: Some(stderr),
             unsent: Vec::new(),
-            arrived: Vec::new(),
+            arrived: Answers::new(start.has_nonces),
+            is_cut_off: false,
             group: pid,
             _scratch: scratch,
             call: None,
@@ -126,6 +116,7 @@ impl Driver {
             baseline: None,
             state: None,
             hello: None,
+            image: None,
             unrecorded_result: None,
         };
         Ok((driver, pid))
@@ -150,10 +141,16 @@ impl Driver {
     pub fn close(&mut self) {
         self.calls = None;
         self.answers = None;
-        self.arrived = Vec::new();
+        self.arrived.clear();
+    }
+
+    /// The driver lives, and can be neither asked nor answer: its code closed or replaced its descriptors.
+    pub fn is_cut_off(&self) -> bool {
+        self.is_cut_off
     }
 
     pub fn call(&mut self, call: &CallOrder) {
+        self.arrived.rotate();
         self.ask(call.verb, &call.stdin, call.code.as_bytes());
     }
 
@@ -161,10 +158,16 @@ impl Driver {
         self.ask(b'n', "", &[]);
     }
 
-    /// `a` is `x` with nothing but ASCII characters, which bash can read without changing its locale.
+    /// `a` is `x` with nothing but ASCII characters, which bash can read without changing its locale. In capitals: the nonce follows.
     fn ask(&mut self, verb: u8, stdin: &str, code: &[u8]) {
         let verb = if verb == b'x' && code.is_ascii() && stdin.is_ascii() { b'a' } else { verb };
+        let nonce = self.arrived.nonce();
+        let verb = if nonce.is_some() { verb.to_ascii_uppercase() } else { verb };
         self.unsent.extend_from_slice(format!("{} {:010} {:04}\n", char::from(verb), code.len(), stdin.len()).as_bytes());
+        if let Some(nonce) = nonce {
+            self.unsent.extend_from_slice(&nonce);
+            self.unsent.push(b'\n');
+        }
         self.unsent.extend_from_slice(stdin.as_bytes());
         self.unsent.extend_from_slice(code);
         self.send();
@@ -180,6 +183,10 @@ impl Driver {
         while let Some(rest) = self.unsent.get(sent..).filter(|rest| !rest.is_empty()) {
             match rustix::io::write(calls, rest) {
                 Ok(n) if n > 0 => sent += n,
+                Err(rustix::io::Errno::PIPE) => {
+                    self.is_cut_off = true;
+                    break;
+                }
                 _ => break,
             }
         }
@@ -194,33 +201,24 @@ impl Driver {
         let mut chunk = [0; 8 << 10];
         while let Some(answers) = &self.answers {
             match rustix::io::read(answers, &mut chunk) {
-                Ok(0) => self.answers = None,
-                Ok(n) => self.arrived.extend_from_slice(chunk.get(..n).unwrap_or_default()),
+                Ok(0) => {
+                    self.answers = None;
+                    self.is_cut_off = true;
+                }
+                Ok(n) => self.arrived.push(chunk.get(..n).unwrap_or_default()),
                 Err(rustix::io::Errno::INTR) => {}
                 Err(_) => return,
             }
         }
     }
 
-    /// The next whole answer that has arrived.
+    /// Takes the next complete answer.
     pub fn next_answer(&mut self) -> Option<Answer> {
-        let header = self.arrived.get(..ANSWER_HEADER)?;
-        let kind = *header.first()?;
-        let length = header.get(2..12).and_then(|digits| std::str::from_utf8(digits).ok()).and_then(|digits| digits.parse::<usize>().ok());
-        let Some(length) = length.filter(|length| *length <= MAX_ANSWER) else {
+        let answer = self.arrived.take();
+        if answer == Some(Answer::Nonsense) {
             self.answers = None;
-            self.arrived = Vec::new();
-            return Some(Answer::Nonsense);
-        };
-        let payload = self.arrived.get(ANSWER_HEADER..ANSWER_HEADER + length)?.to_vec();
-        self.arrived.drain(..ANSWER_HEADER + length);
-        Some(match kind {
-            b'h' => Answer::Hello(payload),
-            b'r' => Answer::Result(payload),
-            b's' => Answer::State(payload),
-            b'n' => Answer::Names(payload),
-            _ => Answer::Unknown,
-        })
+        }
+        answer
     }
 }
 

@@ -1,6 +1,7 @@
 //! The daemon's end of a holder's socket: orders out, news in. Knows nothing of screens or clients.
 
 use std::io;
+use std::os::fd::AsFd;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -10,6 +11,7 @@ use tokio::net::UnixStream;
 
 use crate::poll::{Sink, Source};
 
+use super::peer::is_same_user;
 use super::wire::{CallOrder, Force, Greeting, INPUT_WINDOW, News, Order, Start, VERSION};
 
 #[derive(Debug, thiserror::Error)]
@@ -44,8 +46,14 @@ impl Link {
 
     /// Reaches a holder that was started by an earlier daemon.
     pub async fn connect(socket: &Path) -> Result<(Self, Greeting), LinkError> {
-        let stream = UnixStream::connect(socket).await?;
-        let mut link = Self::new(stream.into_std()?)?;
+        if let Some(directory) = socket.parent() {
+            crate::files::refuse_foreign(directory)?;
+        }
+        let stream = UnixStream::connect(socket).await?.into_std()?;
+        if !is_same_user(stream.as_fd()) {
+            return Err(LinkError::Refused("a process of another user listens on the holder's socket".into()));
+        }
+        let mut link = Self::new(stream)?;
         link.order(&Order::Hello(VERSION)).await?;
         let greeting = link.greeting().await?;
         Ok((link, greeting))
@@ -174,6 +182,32 @@ impl Link {
         let modes = rustix::termios::tcgetattr(terminal.descriptor()).ok()?.local_modes;
         let group = rustix::termios::tcgetpgrp(terminal.descriptor()).ok().map(|group| group.as_raw_nonzero().get() as u32);
         Some((modes.contains(LocalModes::ICANON) && !modes.contains(LocalModes::ECHO), group))
+    }
+
+    /// Whether the terminal gives its program whole lines (canonical mode); nothing if it is not to be seen.
+    pub fn is_line_mode(&self) -> Option<bool> {
+        use rustix::termios::LocalModes;
+        let terminal = self.terminal.as_ref()?;
+        Some(rustix::termios::tcgetattr(terminal.descriptor()).ok()?.local_modes.contains(LocalModes::ICANON))
+    }
+
+    /// Sends the signal that one of these keys (ctrl-c, ctrl-\\) stands for to whatever is in front, as the terminal itself would if it
+    /// had room for the key. `false` if none of them is such a key.
+    pub fn signal_in_front(&self, keys: &[u8]) -> bool {
+        use rustix::process::Signal;
+        use rustix::termios::{LocalModes, SpecialCodeIndex, tcgetattr, tcgetpgrp};
+        let Some(terminal) = &self.terminal else { return false };
+        let Ok(modes) = tcgetattr(terminal.descriptor()) else { return false };
+        if !modes.local_modes.contains(LocalModes::ISIG) {
+            return false;
+        }
+        let meant = [(SpecialCodeIndex::VINTR, Signal::INT), (SpecialCodeIndex::VQUIT, Signal::QUIT)]
+            .into_iter()
+            .find(|(code, _)| modes.special_codes[*code] != 0 && keys.contains(&modes.special_codes[*code]));
+        match (meant, tcgetpgrp(terminal.descriptor())) {
+            (Some((_, signal)), Ok(group)) => rustix::process::kill_process_group(group, signal).is_ok(),
+            _ => false,
+        }
     }
 
     /// As [`Self::input`], of a client that counts its bytes; through the holder, which knows what it has of them.

@@ -33,6 +33,7 @@ use super::recorder::{Outcome, Place, Recorder};
 use super::tree;
 use super::typed::Streams;
 use super::wire::{News, Order, Start};
+use crate::memory;
 use crate::recording::{encode_exit, encode_size, kind};
 
 /// One turn's worth of output: eight full reads of a PTY, which gives 4 KiB at a time.
@@ -55,6 +56,7 @@ const SHUTDOWN_GRACE: Duration = Duration::from_secs(5);
 
 /// Runs until the program and everything it left behind are gone. Descriptor 0 is the daemon that started us.
 pub fn run() -> io::Result<()> {
+    crate::signals::reset();
     #[expect(unsafe_code, reason = "descriptor 0 is handed to us by the daemon's spawn")]
     // SAFETY: descriptor 0 is open (the daemon passes one end of a socket pair as standard input) and nothing else here uses it.
     let mut link = unsafe { UnixStream::from(OwnedFd::from_raw_fd(0)) };
@@ -207,15 +209,22 @@ impl Holder {
             // our own files have their modes given with them
             rustix::process::umask(rustix::fs::Mode::from_raw_mode(mask as rustix::fs::RawMode));
         }
+        memory::hide();
+        let restore_core_files = memory::CoreFiles::allow(start.core_files);
         let limit = start.max_processes.map(|most| ProcessLimit::set(&start.runtime, most));
         let (pty, driver, child) = if start.is_driver {
-            let (driver, child) = Driver::start(&start.argv, &start.cwd, &start.env).map_err(|error| describe(&start, &error))?;
+            let (driver, child) = Driver::start(&start).map_err(|error| describe(&start, &error))?;
             (None, Some(driver), child)
         } else {
             let pty = pty::open(start.size).map_err(|error| format!("no terminal could be had: {error}"))?;
             let child = pty::start(&pty, &start.argv, &start.cwd, &start.env).map_err(|error| describe(&start, &error))?;
             (Some(pty), None, child)
         };
+        drop(restore_core_files);
+        if driver.is_none() {
+            // a driver opens its scratch file through our entry in /proc, which only root could then
+            memory::refuse_inspection();
+        }
         let freeze = Freeze::new(&start.runtime, if start.no_groups { By::Signals } else { By::Groups });
         if let Some(limit) = &limit {
             limit.include(child);

@@ -8,9 +8,25 @@ use shared::runtime::ROLE;
 
 /// A daemon or a holder, which belong to no session.
 pub fn has_role(pid: u32) -> bool {
-    std::fs::read(format!("/proc/{pid}/environ")).is_ok_and(|environ| {
-        environ.split(|byte| *byte == 0).any(|entry| entry.starts_with(ROLE.as_bytes()) && entry.get(ROLE.len()) == Some(&b'='))
-    })
+    match std::fs::read(format!("/proc/{pid}/environ")) {
+        Ok(environ) => {
+            environ.split(|byte| *byte == 0).any(|entry| entry.starts_with(ROLE.as_bytes()) && entry.get(ROLE.len()) == Some(&b'='))
+        }
+        // ours let nobody but root read it
+        Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied => has_role_by_arguments(pid),
+        Err(_) => false,
+    }
+}
+
+fn has_role_by_arguments(pid: u32) -> bool {
+    let line = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+    let words: Vec<&[u8]> = line.split(|byte| *byte == 0).collect();
+    let own = std::env::current_exe().ok().and_then(|path| Some(path.file_name()?.as_encoded_bytes().to_vec())).unwrap_or_default();
+    let is_ours = |program: &[u8]| program.rsplit(|byte| *byte == b'/').next().is_some_and(|name| name == own || name == b"sessions-tui");
+    match words.as_slice() {
+        [program, b"holder", ..] | [program, b"daemon", b"run", ..] => is_ours(program) || program.ends_with(b"/proc/self/exe"),
+        _ => false,
+    }
 }
 
 /// Every process whose chain of parents leads to `root`, but for daemons and holders and what is theirs.
@@ -72,6 +88,14 @@ pub fn end_marked(variable: &str, value: &str, grace: Duration) -> usize {
             return found.len();
         }
     }
+}
+
+/// The executable and the arguments of a process: another value after an exec. None where the system does not tell.
+pub fn image_of(pid: u32) -> Option<Vec<u8>> {
+    use std::os::unix::ffi::OsStrExt;
+    let executable = std::fs::read_link(format!("/proc/{pid}/exe")).ok()?;
+    let arguments = std::fs::read(format!("/proc/{pid}/cmdline")).ok()?;
+    Some([executable.as_os_str().as_bytes(), b"\0", &arguments].concat())
 }
 
 pub fn signal(pid: u32, signal: Signal) {
@@ -164,6 +188,11 @@ pub fn started_since(pid: u32, since_boot_ms: u64) -> bool {
         stat.rsplit_once(") ")?.1.split(' ').nth(19)?.parse().ok()
     };
     start().is_some_and(|ticks| ticks >= since_boot_ms * rustix::param::clock_ticks_per_second() / 1000)
+}
+
+/// When a process was started, in ticks since boot.
+pub fn start_ticks(pid: u32) -> Option<u64> {
+    stat(pid).map(|stat| stat.started)
 }
 
 /// Field 5 of stat.

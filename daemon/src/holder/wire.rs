@@ -86,6 +86,12 @@ pub struct Start {
     /// It is to be frozen by signals alone.
     #[serde(default)]
     pub no_groups: bool,
+    /// The driver answers with the nonce that it was asked with; those of earlier versions do not.
+    #[serde(default)]
+    pub has_nonces: bool,
+    /// How large a core file of the program may be, as before the daemon allowed none for itself.
+    #[serde(default)]
+    pub core_files: Option<u64>,
 }
 
 /// How everything of a runtime has come to a stop.

@@ -6,6 +6,19 @@ const { Session } = require('inspector');
 const { Writable } = require('stream');
 const { createRequire } = require('module');
 
+// User code may patch or remove any global: the driver keeps its own.
+const { process, Buffer, Object, String, Number, Atomics, Int32Array, SharedArrayBuffer, Set, Error, BigInt, setImmediate, setInterval, clearInterval, JSON, Array } = globalThis;
+const reallyExit = process.reallyExit.bind(process);
+const LOST = 70;  // exit code: the driver cannot go on (EX_SOFTWARE)
+const uncurry = Function.prototype.call.bind(Function.prototype.bind, Function.prototype.call);
+const latin1 = uncurry(Buffer.prototype.latin1Slice), utf8 = uncurry(Buffer.prototype.utf8Slice), part = uncurry(Buffer.prototype.subarray);
+const bufferFrom = Buffer.from, bufferConcat = Buffer.concat, padStart = uncurry(String.prototype.padStart), isHeader = (h) => test(HEADER, h);
+const HEADER = /^[xvnaXVNA] [0-9]{10} [0-9]{4}\n$/, test = uncurry(RegExp.prototype.test);
+const { defineProperty, getOwnPropertyDescriptor, getOwnPropertyNames, getPrototypeOf } = Object, uncork = Writable.prototype.uncork;
+const tick = process._tickCallback;
+const emitter = { on: process.on, listeners: process.listeners, removeAllListeners: process.removeAllListeners, listenerCount: process.listenerCount };
+let nonce = '';  // of the exec under way: an answer without it is not believed
+
 const MAX_VALUE = 100000, MAX_STATE = 256 << 10, MAX_NAMES = 500;
 const write = fs.writeSync, fstat = fs.fstatSync, open = fs.openSync, close = fs.closeSync;  // user code may patch fs
 const { stringify } = JSON, { inspect } = util;
@@ -24,9 +37,14 @@ function writeAll(fd, data) {
 }
 
 function send(kind, text) {
-  const body = Buffer.from(text);
-  writeAll(4, Buffer.concat([Buffer.from(`${kind} ${String(body.length).padStart(10, '0')}\n`), body]));
+  try {
+    const body = bufferFrom(text), size = padStart(`${body.length}`, 10, '0');
+    if (size.length !== 10) reallyExit(LOST);
+    writeAll(4, bufferConcat([bufferFrom(`${nonce}${kind} ${size}\n`), body]));
+  } catch { reallyExit(LOST); }  // our descriptor is closed: the exec is lost, which is better than one that never ends
 }
+// Code can break anything the driver uses: then the exec is lost.
+const orLost = (f) => (...a) => { try { return f(...a); } catch { reallyExit(LOST); } };
 
 const wellFormed = (s) => s.replace(/[\ud800-\udfff]/gu, '\ufffd');  // lone surrogates are no valid JSON for everybody
 const quote = (s) => stringify(wellFormed(String(s)));
@@ -45,6 +63,7 @@ function output(fd) {
   return s;
 }
 const std = [null, output(1), output(2)];
+const stdMethods = std.map((s) => s && { write: s.write, _write: s._write, _writev: s._writev, emit: s.emit, cork: s.cork });
 const identity = (fd) => { try { const s = fstat(fd); return `${s.dev}:${s.ino}:${s.rdev}`; } catch { return ''; } };
 const keep = [0, 1, 2].map((fd) => open(`/dev/fd/${fd}`, fd ? 'w' : 'r'));
 const known = [0, 1, 2].map(identity);
@@ -57,15 +76,21 @@ function reopen(fd, file) {  // no dup2 here: the lowest free number is what ope
   try { close(fd); } catch { /* was closed */ }
   return open(file, fd ? 'w' : 'r');
 }
+const streamWrite = Writable.prototype.write;
 function setStreams() {
+  Writable.prototype.write = streamWrite;
+  Buffer.from = bufferFrom, Buffer.concat = bufferConcat;  // streams need them
   for (const [i, name] of [[1, 'stdout'], [2, 'stderr']]) {
-    const d = Object.getOwnPropertyDescriptor(process, name);
-    if (!d || d.value !== std[i]) Object.defineProperty(process, name, { configurable: true, enumerable: true, writable: true, value: std[i] });
+    while (std[i].writableCorked) uncork.call(std[i]);
+    for (const key of ['write', '_write', '_writev', 'emit', 'cork'])  // patched by the user
+      if (std[i][key] !== stdMethods[i][key]) defineProperty(std[i], key, { configurable: true, enumerable: false, writable: true, value: stdMethods[i][key] });
+    const d = getOwnPropertyDescriptor(process, name);
+    if (!d || d.value !== std[i]) defineProperty(process, name, { configurable: true, enumerable: true, writable: true, value: std[i] });
   }
 }
 function freshStdin() {
   let stream;
-  Object.defineProperty(process, 'stdin', {
+  defineProperty(process, 'stdin', {
     configurable: true, enumerable: true,
     get() { return stream ||= fs.createReadStream(null, { fd: 0, autoClose: false }); },
     set(v) { stream = v; },
@@ -81,7 +106,7 @@ function post(method, params) {
   return answer;
 }
 const hidden = { job: null, taken: undefined };
-Object.defineProperty(globalThis, '__sessions', { value: hidden, configurable: true });
+defineProperty(globalThis, '__sessions', { value: hidden });
 const guard = new vm.Script('__sessions.job()', { filename: 'node:sessions' });
 // vm's breakOnSigint starts and stops a watchdog thread around each run, and between that and a SIGINT listener there are
 // moments where the signal kills. So the watchdog is started once, for good (two holds: giving one back clears its
@@ -102,9 +127,11 @@ function clearPending() { if (watch) { watch.stopSigintWatchdog(); watch.startSi
 let poll = null;
 function awaitSigint() { poll = setInterval(() => { if (watch.watchdogHasPendingSigint()) onInt(); }, 15); }
 function rearm() {  // listeners of the user, or without the watchdog our own
-  if (!watch) { if (!process.listeners('SIGINT').includes(onInt)) process.on('SIGINT', onInt); return; }
-  if (!process.listenerCount('SIGINT')) return;
-  process.removeAllListeners('SIGINT');
+  for (const event of ['uncaughtException', 'unhandledRejection'])
+    if (!emitter.listeners.call(process, event).includes(complain)) emitter.on.call(process, event, complain);
+  if (!watch) { if (!emitter.listeners.call(process, 'SIGINT').includes(onInt)) emitter.on.call(process, 'SIGINT', onInt); return; }
+  if (!emitter.listenerCount.call(process, 'SIGINT')) return;
+  emitter.removeAllListeners.call(process, 'SIGINT');
   watch.stopSigintWatchdog(), watch.stopSigintWatchdog();
   watch.startSigintWatchdog(), watch.startSigintWatchdog();
 }
@@ -193,7 +220,7 @@ function userRequire(id) {
   return r;
 }
 userRequire.resolve = Object.assign((...a) => localRequire().resolve(...a), { paths: (...a) => localRequire().resolve.paths(...a) });
-Object.defineProperty(userRequire, 'name', { value: 'require' });
+defineProperty(userRequire, 'name', { value: 'require' });
 
 // ---- errors
 function trimStack(stack) {
@@ -239,7 +266,7 @@ function exactJson(value) {
       for (let i = 0; i < v.length; i++) if (!ok(v[i], depth + 1)) return false;
       return true;
     }
-    const p = Object.getPrototypeOf(v);
+    const p = getPrototypeOf(v);
     if ((p !== Object.prototype && p !== null) || Object.getOwnPropertySymbols(v).length) return false;
     for (const k of Object.keys(v)) { left -= k.length; if (wellFormed(k) !== k || !ok(v[k], depth + 1)) return false; }
     return true;
@@ -266,13 +293,13 @@ function run(op, code, stdin) {
   };
   call = { settle };
   clearPending();
+  if (stdin) reopen(0, stdin);
+  freshStdin();
   try {
-    if (stdin) reopen(0, stdin);
-    freshStdin();
     code = redirectImports(code);
     if (op === 'v' || (/^\s*\{/.test(code) && isExpression(code))) code = `(${code}\n)`;
     guarded(() => {
-      session.post('Runtime.evaluate', { expression: `${code}\n//# sourceURL=${name}`, replMode: true }, (err, res) => {
+      session.post('Runtime.evaluate', { expression: `${code}\n//# sourceURL=${name}`, replMode: true }, orLost((err, res) => {
         if (err) return settle('error', new Error(err.message));
         const d = res.exceptionDetails;
         if (!d) return settle('value', valueOf(res.result));
@@ -280,8 +307,8 @@ function run(op, code, stdin) {
         if (util.types.isNativeError(e) && e.name === 'SyntaxError' && !/\n +at .*call-/.test(e.stack))
           try { e.stack = `${e.name}: ${e.message}\n    at ${name}:${d.lineNumber + 1}:${d.columnNumber + 1}`; } catch { /* frozen */ }
         settle('error', e);
-      });
-      process._tickCallback();  // what follows an await that is ready runs under the guard, too
+      }));
+      tick.call(process);  // what follows an await that is ready runs under the guard, too
     });
   } catch (e) { early = interruptedBy(e) ? ['interrupted'] : ['error', e]; }
   inside = false;
@@ -289,7 +316,7 @@ function run(op, code, stdin) {
   else if (watch) awaitSigint();
 }
 
-function finish(op, kind, v) {
+const finish = orLost((op, kind, v) => {
   let extra = '', exit = 0;
   if (kind === 'value' && (v !== undefined || op === 'v')) {
     const show = () => {
@@ -315,7 +342,7 @@ function finish(op, kind, v) {
   send('r', `{"exit":${exit},"cwd":${quote(cwdNow())}${extra}}`);
   sendState();
   if (inbox.length) setImmediate(next);
-}
+});
 function sendState() {
   const now = quote2env();
   if (now === env) return;
@@ -325,7 +352,7 @@ function sendState() {
 const quote2env = () => wellFormed(stringify(process.env));
 
 function names() {
-  const found = new Set(Object.getOwnPropertyNames(globalThis).filter((k) => !baseline.has(k)));
+  const found = new Set(getOwnPropertyNames(globalThis).filter((k) => !baseline.has(k)));
   for (const k of (post('Runtime.globalLexicalScopeNames', {}) || {}).names || []) found.add(k);
   found.delete('__sessions');
   let left = 60000;
@@ -337,16 +364,19 @@ function onInt() { if (call) call.settle('interrupted'); }
 
 // ---- calls in
 let inbox = Buffer.alloc(0);
-function next() {
+const next = orLost(() => {
   if (call || inbox.length < 18) return;
-  const size = Number(inbox.toString('latin1', 2, 12)), pathSize = Number(inbox.toString('latin1', 13, 17));
-  if (inbox.length < 18 + pathSize + size) return;
-  let op = String.fromCharCode(inbox[0]);
-  if (op === 'a') op = 'x';
-  const stdin = inbox.toString('utf8', 18, 18 + pathSize), code = inbox.toString('utf8', 18 + pathSize, 18 + pathSize + size);
-  inbox = inbox.subarray(18 + pathSize + size);
+  if (!isHeader(latin1(inbox, 0, 18))) reallyExit(LOST);
+  const size = +latin1(inbox, 2, 12), pathSize = +latin1(inbox, 13, 17), hasNonce = inbox[0] < 97, begin = hasNonce ? 35 : 18;  // capitals: a nonce follows
+  const end = begin + pathSize + size;
+  if (inbox.length < end) return;
+  let op = latin1(inbox, 0, 1);
+  op = { A: 'x', a: 'x', X: 'x', V: 'v', N: 'n' }[op] || op;
+  if (hasNonce) nonce = latin1(inbox, 18, 34) + ' ';
+  const stdin = utf8(inbox, begin, begin + pathSize), code = utf8(inbox, begin + pathSize, end);
+  inbox = part(inbox, end);
   if (op === 'n') { names(); if (inbox.length) setImmediate(next); } else run(op, code, stdin);
-}
+});
 
 if (!watch) rearm();
 process.on('uncaughtException', complain);
@@ -356,13 +386,15 @@ freshStdin();
 delete require.cache[__filename];
 process.argv.length = 1;
 process.mainModule = undefined;
-Object.defineProperty(userRequire, 'cache', { value: require.cache, enumerable: true });
-const baseline = new Set(Object.getOwnPropertyNames(globalThis).concat('require', 'module', 'exports'));
-for (const [k, v] of [['require', userRequire], ['module', { exports: {} }]]) Object.defineProperty(globalThis, k, { value: v, writable: true, configurable: true, enumerable: false });
-Object.defineProperty(globalThis, 'exports', { value: module.exports, writable: true, configurable: true, enumerable: false });
+defineProperty(userRequire, 'cache', { value: require.cache, enumerable: true });
+const baseline = new Set(getOwnPropertyNames(globalThis).concat('require', 'module', 'exports'));
+for (const [k, v] of [['require', userRequire], ['module', { exports: {} }]]) defineProperty(globalThis, k, { value: v, writable: true, configurable: true, enumerable: false });
+defineProperty(globalThis, 'exports', { value: module.exports, writable: true, configurable: true, enumerable: false });
 const input = new (require('net').Socket)({ fd: 3, readable: true, writable: false });
-input.on('data', (d) => { inbox = inbox.length ? Buffer.concat([inbox, d]) : d; next(); });
-input.on('end', () => process.exit(0));
-input.on('error', () => process.exit(0));
+const exit = process.exit.bind(process);
+input.on('data', orLost((d) => { inbox = inbox.length ? bufferConcat([inbox, d]) : d; next(); }));
+input.on('end', () => exit(LOST));  // should an exec be on its way, it was not run
+input.on('error', () => exit(LOST));
+void console._stdout, void console._stderr;  // bound on first use: to ours, whatever process.stdout is then
+sendState();  // before the hello, which tells that no code of the user's has run yet
 send('h', `{"pid":${process.pid},"version":"${process.versions.node}"}`);
-sendState();

@@ -4,17 +4,21 @@ __builtins__ = dict(vars(sys.modules["builtins"]))  # user code may patch builti
 if not getattr(sys.flags, "safe_path", False):
     del sys.path[0]  # the driver's folder is nothing to import from
 import os, atexit, _signal
-from os import read, write, dup2, getpid, _exit
+from os import read, write, dup2, getpid, getcwd, _exit  # user code may patch os
+from os import open as open_fd, close as close_fd
 try:
     from _json import encode_basestring_ascii as quote  # json itself costs milliseconds
 except ImportError:
     from json.encoder import py_encode_basestring_ascii as quote
 
+from sys import settrace, setprofile, getrecursionlimit, setrecursionlimit
+RECURSION = getrecursionlimit()
 LIB_PATH = list(sys.path)
 CALLS, ANSWERS, KEEP = 200, 203, (204, 205, 206)  # high: user code that opens files gets 3, 4, ...
 ONLY_AST, TOP_AWAIT, ANNOTATIONS, COROUTINE = 0x400, 0x2000, 0x1000000, 0x80
 MAX_VALUE, MAX_STATE, MAX_NAMES = 100000, 256 << 10, 500
 PID = getpid()
+READ_ONLY = os.O_RDONLY
 MAIN = type(sys)("__main__")
 running = False     # user code is on the stack
 pending = False     # SIGINT came while a driver frame was on top of user work (compile, repr)
@@ -27,6 +31,8 @@ future_flags = 0
 count = 0
 cwd = "/"
 inbox = b""
+nonce = b""         # of the exec under way: an answer without it is not believed
+LOST = 70           # exit code: the driver cannot go on (EX_SOFTWARE)
 
 
 def on_int(signum, frame):
@@ -70,7 +76,7 @@ def text(s):
 
 
 def send(kind, payload):
-    data = b"%s %010d\n%s" % (kind, len(payload), payload)
+    data = b"%s%s %010d\n%s" % (nonce, kind, len(payload), payload)
     while data:
         data = data[write(ANSWERS, data):]
 
@@ -127,6 +133,9 @@ def restore_streams(own_stdin):
         flush(s)
     for fd in (0, 1, 2):
         dup2(KEEP[fd], fd)
+    for s in streams:
+        for name in [name for name in s.__dict__ if name != "mode"]:
+            del s.__dict__[name]  # methods that the code has replaced
     if own_stdin or getattr(sys, "stdin", None) is not sin or sin.closed:
         sin = new_stream(0)
     # A flush that failed on a closed descriptor kept its text: it goes out now.
@@ -329,10 +338,10 @@ def call(op, source, stdin):
     error = None
     try:
         if stdin:
-            fd = os.open(stdin, os.O_RDONLY)
+            fd = open_fd(stdin, READ_ONLY)
             if fd:
                 dup2(fd, 0)
-                os.close(fd)
+                close_fd(fd)
             sys.stdin = new_stream(0)
         running = True
         has, value = execute(op, source, "<call %d>" % count)
@@ -370,13 +379,14 @@ def call(op, source, stdin):
 
 def after(code, result, stdin):
     global cwd, env
-    if sys.gettrace():
-        sys.settrace(None)  # a debugger left on would trace the driver
+    settrace(None), setprofile(None)  # a debugger left on would trace the driver
+    if getrecursionlimit() < RECURSION:
+        setrecursionlimit(RECURSION)  # the driver itself needs some
     restore_streams(stdin)
     if _signal.getsignal(_signal.SIGINT) is not on_int:
         _signal.signal(_signal.SIGINT, on_int)
     try:
-        cwd = os.getcwd()
+        cwd = getcwd()
     except OSError:
         pass  # removed: the last one known
     send(b"r", ('{"exit":%d,"cwd":%s%s}' % (code, text(cwd), result)).encode())
@@ -417,11 +427,17 @@ def child_of_fork():
 
 
 def main():
+    global nonce
     while True:
         head = take(18)
         if head is None:
             break
         op, size, path_size = head[:1], int(head[2:12]), int(head[13:17])
+        if op.isupper():  # asked with a nonce, and answered with it
+            given = take(17)
+            if given is None:
+                break
+            op, nonce = op.lower(), given[:16] + b" "
         stdin, source = take(path_size), take(size)
         if source is None:
             break
@@ -435,7 +451,7 @@ def main():
     except BaseException:
         pass
     flush(sys.stdout), flush(sys.stderr)
-    _exit(0)  # not held up by threads
+    _exit(LOST)  # not held up by threads; should an exec be on its way, it was not run
 
 
 _signal.signal(_signal.SIGINT, on_int)
@@ -453,6 +469,11 @@ sys.argv[:] = [""]
 if not getattr(sys.flags, "safe_path", False):
     sys.path.insert(0, "")
 env = env_now()
+send_state(env)  # before the hello, which tells that no code of the user's has run yet
 send(b"h", b'{"pid":%d,"version":"%d.%d.%d"}' % ((PID,) + sys.version_info[:3]))
-send_state(env)
-main()
+try:
+    main()
+except BaseException:
+    # The code broke what the driver needs (its descriptors, the interpreter itself): the exec is lost, which is better than
+    # one that never ends. Not held up by threads.
+    _exit(LOST)

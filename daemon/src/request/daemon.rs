@@ -19,6 +19,7 @@ pub fn status(context: &Context) -> Result<DaemonStatus, Failure> {
             warnings.push(format!("session {} is not being recorded: {why}", handle.facts.session()));
         }
     }
+    warnings.extend(context.registry.all_unreachable().into_iter().map(|(session, why)| format!("session {session}: {why}")));
     Ok(DaemonStatus {
         pid: std::process::id(),
         version: shared::VERSION.to_owned(),

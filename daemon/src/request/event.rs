@@ -26,6 +26,11 @@ pub async fn events(
     // subscribed before reading: whatever is announced meanwhile is in the database already
     let live = context.store.announcements();
     let mut last = since.unwrap_or(0);
+    let newest = context.store.last_seq().await?;
+    if last > newest {
+        let text = format!("there is no event {last} yet: the newest is {newest}; a database that was restored counts from there");
+        return Err(Failure::usage(text));
+    }
     tell_after(context, caller, session, &mut last).await?;
     caller.outbox.line(&Push::CaughtUp { seq: last });
     caller.outbox.line(&Answer::to::<to::Events>(id, Ok(Told { seq: last, session })));

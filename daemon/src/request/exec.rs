@@ -24,6 +24,9 @@ use crate::store::{Remembered, StoredExec};
 /// Entries of history in one answer.
 const MAX_HISTORY: u32 = 10_000;
 
+/// A call is ended within this time after its timeout, unless its holder is stopped.
+const OVERDUE: Duration = Duration::from_secs(2);
+
 /// An idle interpreter says what it has defined at once.
 const NAMES_PATIENCE: Duration = Duration::from_secs(2);
 
@@ -31,14 +34,39 @@ pub async fn exec(context: &Context, caller: &Arc<Caller>, call: ExecCall, autho
     let limit = exec::output_limit(call.output_limit);
     let patience = call.soft_limit_ms.map_or(context.config().runtime.soft_limit.duration(), Duration::from_millis);
     let is_streamed = call.stream;
+    let timeout = call.timeout_ms.map(Duration::from_millis);
     let live = match exec::begin(context, call.clone(), author).await {
         Err(failure) if failure.code == Code::Status && wake_place(context, &call, author).await? => {
             exec::begin(context, call, author).await?
         }
         begun => begun?,
     };
-    await_end(context, caller, &live, patience, is_streamed).await;
-    Ok(live.result(limit))
+    let silent = async {
+        match timeout {
+            Some(timeout) => until_overdue(context, &live, timeout).await,
+            None => std::future::pending().await,
+        }
+    };
+    tokio::select! {
+        () = await_end(context, caller, &live, patience, is_streamed) => Ok(live.result(limit)),
+        why = silent => {
+            let result = live.result(limit);
+            let note = format!("timed out, but {why}; it is interrupted then: `sessions-tui result {} --wait` waits for it", result.exec_id);
+            Ok(ExecResult { success: false, timed_out: true, note: Some(note), ..result })
+        }
+    }
+}
+
+/// Returns when a call is overdue and its holder is stopped, with why: nothing can end it then.
+async fn until_overdue(context: &Context, live: &Arc<Live>, timeout: Duration) -> String {
+    tokio::time::sleep(timeout + OVERDUE).await;
+    loop {
+        let holder = context.registry.runtime(live.runtime()).map(|handle| handle.facts.holder_pid);
+        if let Some(why) = holder.and_then(crate::holder::why_silent) {
+            return why;
+        }
+        tokio::time::sleep(OVERDUE).await;
+    }
 }
 
 /// A session that was hibernated goes on for a call; `false` if that was not why it was refused.

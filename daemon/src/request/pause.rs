@@ -9,7 +9,7 @@ use shared::terminal::TerminalKind;
 
 use super::life::{answer, check_text};
 use super::session::{check_budget, end_leftovers, end_runtimes};
-use super::{find, find_to_use, with_live};
+use super::{check_reachable, find, find_to_use, with_live};
 use crate::context::Context;
 use crate::restore;
 use crate::runtime::RuntimeHandle;
@@ -25,9 +25,13 @@ pub async fn pause(context: &Context, asked: Pause, author: Author) -> Result<Ch
     if let Some(kind) = asked.terminal {
         return freeze_terminal(context, &session, kind, Some(asked.queue_input), author).await;
     }
+    check_reachable(context, &session, "pause")?;
     let stored = Asked::Pause { reason: asked.reason, queues_input: asked.queue_input };
     let paused = context.store.change_status(session.id, stored, author).await?;
     let problems = settle(context, paused.id).await;
+    if problems.as_deref() == Some(UNREACHED) {
+        return Err(Failure::failed(format!("session {} is not paused yet: {UNREACHED}", paused.name)));
+    }
     let mut changed = answer(context, paused, previous);
     changed.note = changed.note.or(problems);
     Ok(changed)
@@ -47,8 +51,12 @@ pub async fn resume(context: &Context, asked: Resume, author: Author) -> Result<
     if session.is_hibernated() {
         return Box::pin(wake(context, session, stored, asked.environment, author)).await;
     }
+    check_reachable(context, &session, "resume")?;
     let resumed = context.store.change_status(session.id, stored, author).await?;
     let problems = settle(context, resumed.id).await;
+    if problems.as_deref() == Some(UNREACHED) {
+        return Err(Failure::failed(format!("session {} does not go on yet: {UNREACHED}", resumed.name)));
+    }
     let mut changed = answer(context, resumed, None);
     if changed.session.runtime.is_some() && context.registry.of_session(changed.session.id).is_none() {
         changed.note = Some(format!("its program is gone: `sessions-tui new -n {} -- COMMAND` starts one in it", changed.session.name));
@@ -65,6 +73,7 @@ async fn freeze_terminal(
     freeze: Option<bool>,
     author: Author,
 ) -> Result<Changed, Failure> {
+    check_reachable(context, session, if freeze.is_some() { "pause" } else { "resume" })?;
     let runtime = context.store.freeze_terminal(session.id, kind, freeze, author).await?;
     let note = match context.registry.runtime(runtime) {
         Some(handle) => settle_one(&handle).await,
@@ -110,8 +119,12 @@ pub async fn settle(context: &Context, session: SessionId) -> Option<String> {
     problem
 }
 
+/// A holder that answers does so at once; what is slow to stop is told as such before that.
+const SETTLING_PATIENCE: std::time::Duration = std::time::Duration::from_secs(4);
+
 async fn settle_one(handle: &RuntimeHandle) -> Option<String> {
-    match handle.settle_freezing().await {
+    let Ok(outcome) = tokio::time::timeout(SETTLING_PATIENCE, handle.settle_freezing()).await else { return Some(UNREACHED.to_owned()) };
+    match outcome {
         Ok(Some(frozen)) if frozen.refused > 0 => {
             Some(format!("{} of another user could not be stopped and go on", shared::text::count(frozen.refused as usize, "process")))
         }

@@ -21,8 +21,11 @@ use crate::launch::{self, ENDING_GRACE_MS, Ready};
 use crate::recording;
 use crate::store::{self, EndAsked, New, Opened, Program};
 
-/// How long a program that is being started, reached or ended is waited for.
+/// How long a program that is being ended is waited for before another is started in its place.
 const ENDING_PATIENCE: Duration = Duration::from_secs(10);
+
+/// How long a holder that is being reached is waited for before an end is reported as still to come.
+const REACHING_PATIENCE: Duration = Duration::from_secs(4);
 
 /// Beyond the grace, for what is left to be killed and reaped.
 const END_PATIENCE: Duration = Duration::from_secs(3);
@@ -62,6 +65,7 @@ pub async fn new(context: &Context, new: NewSession, author: Author) -> Result<C
         watch: new.watch,
         group,
         runtime,
+        session: new.session.unwrap_or_else(SessionId::new),
         ..launch::plain(context, author)
     };
     let waits = asked.group.is_some() && asked.program.is_some();
@@ -217,7 +221,12 @@ pub fn check_folder(path: &str) -> Result<(), Failure> {
 pub async fn list(context: &Context, filter: Filter) -> Result<Vec<Session>, Failure> {
     let sessions = context.store.sessions(filter).await?;
     let live = context.registry.by_session();
-    Ok(sessions.iter().map(|session| with_handles(session.clone(), live.get(&session.id).map_or(&[], Vec::as_slice))).collect())
+    let unreachable: std::collections::HashMap<SessionId, String> = context.registry.all_unreachable().into_iter().collect();
+    let present = |session: &Session| {
+        let handles = live.get(&session.id).map_or(&[][..], Vec::as_slice);
+        Session { unreachable: unreachable.get(&session.id).cloned(), ..with_handles(session.clone(), handles) }
+    };
+    Ok(sessions.iter().map(present).collect())
 }
 
 /// Some of a list again; those that are gone are left out.
@@ -234,7 +243,8 @@ pub async fn rows(context: &Context, sessions: Vec<SessionId>) -> Result<Vec<Ses
 }
 
 pub async fn show(context: &Context, name: String) -> Result<Layers, Failure> {
-    let session = find(context, name).await?;
+    let mut session = find(context, name).await?;
+    session.unreachable = context.registry.unreachable(session.id);
     let store = &context.store;
     store.mend(session.id).await?;
     let mut runtimes = store.runtimes_of(session.id).await?;
@@ -325,10 +335,14 @@ pub async fn end_runtimes(context: &Context, runtimes: Vec<RuntimeId>, author: A
 
 /// Ends a program of which that is stored already; one that is only being started, or reached, is waited for.
 pub async fn end_runtime(context: &Context, runtime: RuntimeId, author: Author) -> Result<(), Failure> {
-    let deadline = tokio::time::Instant::now() + ENDING_PATIENCE;
+    let deadline = tokio::time::Instant::now() + REACHING_PATIENCE;
     loop {
         let changed = context.registry.changed();
         if let Some(handle) = context.registry.runtime(runtime) {
+            if crate::holder::why_silent(handle.facts.holder_pid).is_some() {
+                // whoever stopped it wanted its program to stand still, not to outlive its end
+                crate::holder::go_on(handle.facts.holder_pid);
+            }
             handle.terminate(ENDING_GRACE_MS, author).await;
             return Ok(());
         }
@@ -336,7 +350,8 @@ pub async fn end_runtime(context: &Context, runtime: RuntimeId, author: Author) 
             return Ok(());
         }
         if tokio::time::timeout_at(deadline, changed).await.is_err() {
-            return Err(Failure::failed("its holder does not answer: the program is ended as soon as it does"));
+            let why = context.registry.why_unreachable(runtime).unwrap_or_else(|| "its holder does not answer".to_owned());
+            return Err(Failure::failed(format!("{why}; the program is ended as soon as it can be reached")));
         }
     }
 }

@@ -101,7 +101,7 @@ pub async fn attach(context: &Context, caller: &Arc<Caller>, id: u64, attach: At
     Ok(())
 }
 
-/// Keys read ahead of a program that does not read its input; beyond that even our own keys have to wait.
+/// Keys read ahead of a program that does not read its input; what is typed beyond that is dropped, so that our own keys are heard.
 const MAX_AHEAD: usize = 8 << 20;
 
 /// Keys before the one that leaves get this long to reach the program.
@@ -124,7 +124,7 @@ async fn read_keys(caller: Arc<Caller>, keys: Source, prefix: Prefix) {
             let count = if behind.is_empty() {
                 tokio::select! {
                     () = &mut input, if is_sending => break,
-                    count = keys.read(&mut bytes), if ahead.len() < MAX_AHEAD => count,
+                    count = keys.read(&mut bytes) => count,
                 }
             } else {
                 // a part of one read, so it fits
@@ -136,7 +136,9 @@ async fn read_keys(caller: Arc<Caller>, keys: Source, prefix: Prefix) {
             for action in prefixed.feed(&bytes[..count]) {
                 let why = match action {
                     Action::Send(bytes) => {
-                        ahead.extend_from_slice(&bytes);
+                        if ahead.len() + bytes.len() <= MAX_AHEAD {
+                            ahead.extend_from_slice(&bytes);
+                        }
                         continue;
                     }
                     Action::Help => {

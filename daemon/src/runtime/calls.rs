@@ -28,6 +28,9 @@ const INTERRUPT_GRACE: Duration = Duration::from_secs(2);
 /// is interrupted once more after as long.
 const BARELY_BEGUN: Duration = Duration::from_millis(100);
 
+/// A holder that is stopped is looked at again after this long.
+const STOPPED_HOLDER: Duration = Duration::from_millis(500);
+
 /// Calls that were cancelled before they came; one that never comes takes a place for good.
 const MAX_CANCELLED: usize = 64;
 
@@ -384,7 +387,13 @@ impl Runtime {
 
     /// A timeout, or an interrupt that was not heard.
     pub(super) async fn interrupt_if_due(&mut self) {
+        let holder = self.facts.holder_pid;
         let Some(current) = self.current().filter(|current| current.interrupt_at.is_some_and(|at| Instant::now() >= at)) else { return };
+        if crate::holder::why_silent(holder).is_some() {
+            // it would obey everything at once when it goes on, the hardest order last
+            current.interrupt_at = Some(Instant::now() + STOPPED_HOLDER);
+            return;
+        }
         let ms = current.calling.timeout_ms.unwrap_or(0);
         let Some(interrupted) = &mut current.interrupted else { return self.interrupt(Interrupted::Timeout { ms }).await };
         let Some(force) = interrupted.next else {

@@ -5,7 +5,40 @@ use tokio::time::Instant;
 
 use super::{EAGER, MAX_INPUT, Place, Runtime, Typed, Typist};
 
+/// Longest line that a terminal in canonical mode takes; the kernel drops what is beyond it (`N_TTY_BUF_SIZE` of 4096, with the newline).
+const MAX_LINE: usize = 4095;
+
+/// How long the longest line is, the beginning of which is in the terminal already; and how long the last one that is not ended.
+fn lines(begun: usize, bytes: &[u8]) -> (usize, usize) {
+    let (mut longest, mut present) = (0, begun);
+    for byte in bytes {
+        match byte {
+            b'\n' | b'\r' | b'\x03' | b'\x04' | b'\x15' => present = 0,
+            _ => present += 1,
+        }
+        longest = longest.max(present);
+    }
+    (longest, present)
+}
+
 impl Runtime {
+    /// Why input cannot be typed as it is, if it cannot: the terminal would cut a line of it without a word.
+    fn cut_line(&mut self, from: Typist, bytes: &[u8]) -> Option<Failure> {
+        if self.link.is_line_mode() != Some(true) {
+            self.begun_line = 0;
+            return None;
+        }
+        let (longest, present) = lines(self.begun_line, bytes);
+        if longest > MAX_LINE && from == Typist::Api {
+            return Some(Failure::usage(format!(
+                "a line of {longest} bytes cannot be sent: the program in {} reads whole lines, of which the terminal keeps {MAX_LINE} bytes; nothing was sent: use shorter lines, or a file",
+                self.name
+            )));
+        }
+        self.begun_line = present;
+        None
+    }
+
     pub(super) fn take_input(&mut self, from: Typist, bytes: Vec<u8>, taken: tokio::sync::oneshot::Sender<Result<(), Failure>>) {
         let mut place = None;
         if let Typist::Client(id) = from {
@@ -17,6 +50,10 @@ impl Runtime {
                 let _ = taken.send(Ok(()));
                 return;
             }
+        }
+        if let Some(failure) = self.cut_line(from, &bytes) {
+            let _ = taken.send(Err(failure));
+            return;
         }
         if bytes.contains(&b'\r') || bytes.contains(&b'\n') {
             self.look_at_folder();
@@ -62,7 +99,7 @@ impl Runtime {
             };
             let Ok(sent) = sent else { return };
             if sent == 0 && !rest.is_empty() {
-                return;
+                return self.signal_instead();
             }
             typed.sent += sent;
             self.input_bytes -= sent;
@@ -73,6 +110,22 @@ impl Runtime {
                 self.input.pop_front();
             }
         }
+    }
+
+    /// The terminal has no room: a ctrl-c behind input that nobody reads is heard all the same, and that input goes with it, as in any
+    /// terminal.
+    fn signal_instead(&mut self) {
+        if !self.input.iter().any(|typed| self.link.signal_in_front(&typed.bytes[typed.sent..])) {
+            return;
+        }
+        for typed in std::mem::take(&mut self.input) {
+            self.input_bytes -= typed.bytes.len() - typed.sent;
+            self.pass_over(typed.place.map(|place| Place { at: place.at + typed.sent as u64, ..place }), typed.bytes.len() - typed.sent);
+            if let Some(taken) = typed.taken {
+                let _ = taken.send(Ok(()));
+            }
+        }
+        self.begun_line = 0;
     }
 
     /// Bytes of a client that counts them are for nobody: they are not to come again either.
@@ -101,6 +154,20 @@ impl Runtime {
             } else {
                 self.input.push_back(typed);
             }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::lines;
+
+    #[test]
+    fn how_long_lines_are() {
+        for (begun, bytes, expected) in
+            [(0, &b""[..], (0, 0)), (0, b"abc\nde", (3, 2)), (4, b"ab\r", (6, 0)), (4, b"ab", (6, 6)), (9, b"\x15a", (1, 1))]
+        {
+            assert_eq!(lines(begun, bytes), expected, "{begun} {bytes:?}");
         }
     }
 }

@@ -13,6 +13,7 @@ use tokio::time::{Duration, Instant};
 use super::{Runtime, Typist};
 use crate::attention::{Foreground, Hooked, Sample, Sign};
 use crate::command::{self, Frame, Told, Tracker};
+use crate::holder;
 use crate::language::environment::Delta;
 use crate::notify::Notice;
 use crate::recording;
@@ -168,7 +169,8 @@ impl Runtime {
             return;
         }
         let (now, first) = (self.context.paths.shell_state(self.id), self.context.paths.shell_start(self.id));
-        let Ok(file) = std::fs::metadata(&now) else { return };
+        // empty until the first prompt
+        let Some(file) = std::fs::metadata(&now).ok().filter(|file| file.len() > 0) else { return };
         let stamp = (file.modified().unwrap_or(SystemTime::UNIX_EPOCH), file.len());
         if self.inside.environment == Some(stamp) {
             return;
@@ -260,7 +262,10 @@ impl Runtime {
         self.facts.set_agent(self.inside.agent.as_deref());
         let is_in_front = foreground == Some(Foreground::Shell);
         // one that runs has not come to its prompt yet
-        let is_awake = is_awake(self.facts.pid());
+        let pid = self.facts.pid();
+        // before its first mark it may be at its start files; later a job of its own may be in its group (fish)
+        let is_starting = !self.facts.evidence(|evidence| evidence.has_marks()) && holder::runs_in_front(pid);
+        let is_awake = is_awake(pid) || is_starting;
         self.facts.evidence(|evidence| {
             evidence.sampled(Sample { hides_line, foreground }, jiff::Timestamp::now());
             evidence.looked_for_a_line(is_in_front && !is_awake);

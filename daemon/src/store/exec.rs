@@ -144,14 +144,16 @@ impl StoreHandle {
 
     /// Stores the end of a call with the terminal's new state. Nothing happens to one that ended before.
     pub async fn finish_exec(&self, id: ExecId, finished: Finished) -> Result<()> {
-        self.write_beside(Durability::Process, move |change| change.finish_exec(id, &finished)).await
+        let had_input = self.write_beside(Durability::Process, move |change| change.finish_exec(id, &finished)).await?;
+        if had_input { self.checkpoint().await } else { Ok(()) }
     }
 
     /// A call that was over before it was stored: all of it at once.
     pub async fn accept_and_finish(&self, asked: Arc<AskedExec>, runtime: RuntimeId, session: SessionId, finished: Finished) -> Result<()> {
         self.write_beside(Durability::Process, move |change| {
             change.accept_exec(&asked, runtime, session, None)?;
-            change.finish_exec(asked.id, &finished)
+            change.finish_exec(asked.id, &finished)?;
+            Ok(())
         })
         .await
     }
@@ -451,8 +453,12 @@ impl Change<'_> {
         })
     }
 
-    fn finish_exec(&mut self, id: ExecId, finished: &Finished) -> Result<()> {
+    /// Gives whether standard input was stored with it, which is removed.
+    fn finish_exec(&mut self, id: ExecId, finished: &Finished) -> Result<bool> {
         let now = micros(jiff::Timestamp::now());
+        let had_input: Option<bool> = self
+            .query_row("SELECT stdin IS NOT NULL FROM execs WHERE id = ?1 AND stage = 'open'", [id.to_string()], |row| row.get(0))
+            .optional()?;
         let row: Option<(String, String, String, String)> = self
             .query_row(
                 "UPDATE execs SET stage = ?2, exit_code = ?3, took = ?4, start_offset = ?5, end_offset = ?6, stdout_bytes = ?7,
@@ -473,7 +479,7 @@ impl Change<'_> {
                 |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?)),
             )
             .optional()?;
-        let Some((session, runtime, language, author)) = row else { return Ok(()) };
+        let Some((session, runtime, language, author)) = row else { return Ok(false) };
         if finished.stage == Stage::Finished {
             self.execute(
                 "UPDATE terminals SET state_version = state_version + 1, cwd = coalesce(?1, cwd)
@@ -491,7 +497,8 @@ impl Change<'_> {
             data["error"] = json!(beginning(error));
         }
         // whoever called was active until now
-        self.tell(Fact::new(session, Author::parse(&author).unwrap_or(Author::Daemon), "exec_finished", data))
+        self.tell(Fact::new(session, Author::parse(&author).unwrap_or(Author::Daemon), "exec_finished", data))?;
+        Ok(had_input == Some(true))
     }
 }
 

@@ -31,7 +31,12 @@ impl StoreHandle {
             change.tell(Fact::new(session, author, "forgotten", json!({"bytes": bytes})))
         })
         .await?;
-        // what was overwritten must not live on beside the database; whoever reads it just now (the daily check) is soon done
+        self.checkpoint().await
+    }
+
+    /// Empties the write-ahead log: what was overwritten must not live on beside the database. A reader (the daily check) is soon
+    /// done.
+    pub async fn checkpoint(&self) -> Result<()> {
         for _ in 0..CHECKPOINTS {
             let is_busy: bool =
                 self.read(|connection| Ok(connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get(0))?)).await?;

@@ -9,7 +9,7 @@ use shared::event::Author;
 use shared::id::{LeaseId, RuntimeId, SessionId, ThreadId};
 use shared::message::Previous;
 use shared::policy::{Kind, Limit, Policy};
-use shared::runtime::{Keeps, Launch};
+use shared::runtime::{Keeps, Launch, LostReason, RuntimeState};
 use shared::screen::Size;
 use shared::session::{DEFAULT_ITERATIONS, Session, Status};
 use shared::terminal::TerminalKind;
@@ -124,6 +124,9 @@ impl StoreHandle {
 
 impl Change<'_> {
     pub(super) fn open_session(&mut self, mut new: New) -> Result<Opened> {
+        if let Some(session) = self.opened_before(&mut new)? {
+            return Ok(Opened { session, launch: None, adopted: Vec::new(), note: None, previous: None });
+        }
         let (thread, previous) = self.thread_for(&mut new)?;
         if !thread.is_new {
             self.mend(thread.id)?;
@@ -151,6 +154,32 @@ impl Change<'_> {
             opened.previous = Some(previous);
         }
         Ok(opened)
+    }
+
+    /// The session that an earlier request with the same id opened. One whose program was never started is followed by another of
+    /// its thread.
+    fn opened_before(&mut self, new: &mut New) -> Result<Option<Session>> {
+        let session = match load(&self.sql, new.session) {
+            Ok(session) => session,
+            Err(Error::Gone) => return Ok(None),
+            Err(error) => return Err(error),
+        };
+        let state: Option<String> = self
+            .query_row(
+                "SELECT state FROM runtimes WHERE session_id = ?1 ORDER BY created_at DESC LIMIT 1",
+                [new.session.to_string()],
+                |row| row.get(0),
+            )
+            .optional()?;
+        let was_never_started = state
+            .and_then(|state| serde_json::from_str(&state).ok())
+            .is_some_and(|state| matches!(state, RuntimeState::Lost { reason: LostReason::NeverStarted, .. }));
+        if session.status.is_live() || !was_never_started {
+            return Ok(Some(session));
+        }
+        new.session = SessionId::new();
+        new.name = Some(session.name);
+        Ok(None)
     }
 
     /// The thread that is meant, made if there is none; and the session that was named, if it was lost with the machine.

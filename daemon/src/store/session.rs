@@ -227,5 +227,6 @@ fn read(row: &Row<'_>) -> Result<Session> {
         needs,
         restorable: row.get(30)?,
         damaged: row.get(31)?,
+        unreachable: None,
     })
 }

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use shared::filter::Filter;
+use shared::id::SessionId;
 use shared::message::{Changed, Failure, Gone, Layers, NewSession, Request};
 use shared::paths::Paths;
 use shared::runtime::{Keeps, Runtime, RuntimeState};
@@ -26,6 +27,7 @@ pub async fn new(paths: &Paths, args: NewArgs) -> Result<(), Failure> {
     let given = args.workspace.is_some();
     let here = workspace(args.workspace)?;
     let request = NewSession {
+        session: Some(SessionId::new()),
         name: args.name,
         workspace: given.then(|| here.clone()),
         here,
@@ -53,7 +55,7 @@ pub async fn new(paths: &Paths, args: NewArgs) -> Result<(), Failure> {
         },
         watch: args.watch,
     };
-    let changed: Changed = connect::call(paths, Request::New(request)).await?;
+    let changed: Changed = connect::call_repeatable(paths, Request::New(request)).await?;
     if args.json {
         return print_json(&changed);
     }

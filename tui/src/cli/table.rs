@@ -81,6 +81,9 @@ pub fn status_words(session: &Session) -> String {
         let group = session.group.as_deref().unwrap_or("default");
         return format!("queued: #{place} in {}", visible(group));
     }
+    if let Some(why) = &session.unreachable {
+        return format!("{}: {}", session.status, visible(why));
+    }
     if session.damaged.is_some() {
         return format!("{}, damaged", session.status);
     }

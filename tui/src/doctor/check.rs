@@ -45,6 +45,8 @@ pub struct Facts {
     pub clock: Option<Clock>,
     /// Names of sessions that were lost with the machine and can be started again.
     pub restorable: Vec<String>,
+    /// Sessions whose holders cannot be reached, and why.
+    pub unreachable: Vec<(String, String)>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -439,6 +441,10 @@ fn holders(facts: &Facts) -> Vec<Finding> {
             found.push(wrong("holders", says, "sessions-tui daemon restart (it becomes a session)"));
         }
     }
+    for (name, why) in &facts.unreachable {
+        let says = format!("session {name}: {why}");
+        found.push(wrong("holders", says, "it is used again as soon as it answers; `sessions-tui daemon logs` says more"));
+    }
     if found.is_empty() {
         found.push(fine("holders", format!("{}, all known", facts.holders.len())));
     }
@@ -520,6 +526,7 @@ mod tests {
             holders: vec![Holder { pid: 8, runtime: id.replace('-', ""), has_socket: true }],
             clock: Some(Clock { ahead: 3, suspended: 0 }),
             restorable: Vec::new(),
+            unreachable: Vec::new(),
         }
     }
 

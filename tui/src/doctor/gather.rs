@@ -21,6 +21,7 @@ use crate::cli::{Lookers, install};
 use crate::client::Client;
 use crate::connect;
 use crate::service::Kind;
+use crate::trust;
 
 /// A daemon says hello at once; one that is stopped must not keep us.
 const PATIENCE: Duration = Duration::from_secs(3);
@@ -35,12 +36,14 @@ pub async fn gather(paths: &Paths, look: Lookers) -> Facts {
     let languages = [Language::Bash, Language::Python, Language::Node];
     let service = install::service().ok().and_then(|service| install::installed(&service).into_iter().next());
     let (daemon, mut client) = daemon(paths).await;
+    let sessions = listed(&mut client).await;
     let wrong = match asked(&mut client).await {
         Some(now) => now.wrong,
         None => warning.into_iter().chain((look.agents)(&paths.agents())).collect(),
     };
     Facts {
-        restorable: lost(&mut client).await,
+        restorable: sessions.iter().filter(|session| session.restorable).map(|session| session.name.clone()).collect(),
+        unreachable: sessions.iter().filter_map(|session| Some((session.name.clone(), session.unreachable.clone()?))).collect(),
         daemon,
         version: shared::VERSION.to_owned(),
         socket: socket(&paths.socket()),
@@ -101,18 +104,18 @@ async fn asked(client: &mut Option<Client>) -> Option<SettingsNow> {
     tokio::time::timeout(PATIENCE, asked).await.ok()?.ok()
 }
 
-/// Sessions that can be restored, by name.
-async fn lost(client: &mut Option<Client>) -> Vec<String> {
+/// The sessions as the daemon lists them.
+async fn listed(client: &mut Option<Client>) -> Vec<Session> {
     let Some(client) = client else { return Vec::new() };
     let listed = tokio::time::timeout(PATIENCE, client.call::<Vec<Session>>(Request::List(Filter::default()))).await;
-    let sessions = listed.ok().and_then(Result::ok).unwrap_or_default();
-    sessions.into_iter().filter(|session| session.restorable).map(|session| session.name).collect()
+    listed.ok().and_then(Result::ok).unwrap_or_default()
 }
 
 /// Which process listens there.
 fn listener(socket: &Path) -> Option<u32> {
     use interprocess::local_socket::prelude::*;
     use interprocess::local_socket::{GenericFilePath, Stream, traits::StreamCommon};
+    trust::check_directory(socket).ok()?;
     let stream = Stream::connect(socket.to_fs_name::<GenericFilePath>().ok()?).ok()?;
     stream.peer_creds().ok()?.pid().and_then(|pid| u32::try_from(pid).ok())
 }
@@ -126,6 +129,8 @@ fn socket(path: &Path) -> Socket {
     match std::fs::symlink_metadata(path) {
         Err(_) => Socket::Absent,
         Ok(meta) if !meta.file_type().is_socket() => Socket::OtherFile,
+        // whoever listens in a directory of another user is not asked; what refuses it is said of the daemon
+        Ok(_) if trust::check_directory(path).is_err() => Socket::Listening,
         Ok(_) => match UnixStream::connect(path) {
             Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => Socket::Stale,
             _ => Socket::Listening,
@@ -138,8 +143,8 @@ fn path(paths: &Paths) -> check::Path {
     if socket.as_os_str().len() > MAX_SOCKET {
         return check::Path::TooLong(socket.display().to_string(), socket.as_os_str().len());
     }
-    let is_substitute = paths.runtime.starts_with(std::env::temp_dir())
-        && paths.runtime.file_name().is_some_and(|name| name.to_string_lossy().starts_with("sessions-tui-"));
+    // the usual ones end so
+    let is_substitute = paths.runtime.file_name().is_none_or(|name| name != "run" && name != "sessions-tui");
     if is_substitute { check::Path::Elsewhere(paths.runtime.display().to_string()) } else { check::Path::Usual }
 }
 

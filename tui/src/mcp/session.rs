@@ -5,6 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use shared::filter::{Filter, Order};
+use shared::id::SessionId;
 use shared::message::{Changed, Failure, NewSession, Pause, Request, Resume, Resumption};
 use shared::session::{Session, Status};
 
@@ -270,6 +271,7 @@ async fn list(call: Call, given: ListArguments) -> Result<Listed, Failure> {
 async fn start(call: Call, given: StartArguments) -> Result<Row, Failure> {
     let here = call.workspace(given.workspace.as_deref()).await?;
     let new = NewSession {
+        session: Some(SessionId::new()),
         name: given.name,
         workspace: given.workspace.is_some().then(|| here.clone()),
         here,

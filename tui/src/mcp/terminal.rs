@@ -5,6 +5,7 @@ use rmcp::handler::server::tool::ToolRoute;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use shared::exec::Language;
+use shared::id::SessionId;
 use shared::message::{Code, Condition, Failure, Layers, NewSession, Request, ScreenShot, Waited};
 use shared::runtime::ExitStatus;
 use shared::screen::Size;
@@ -120,6 +121,7 @@ async fn start(call: Call, given: StartArguments) -> Result<Row, Failure> {
     };
     let here = call.workspace(given.cwd.as_deref()).await?;
     let new = NewSession {
+        session: Some(SessionId::new()),
         name: given.name,
         workspace: given.cwd.is_some().then(|| here.clone()),
         here,

@@ -5,7 +5,8 @@ use std::time::{Duration, Instant};
 use rustix::process::Signal;
 
 use super::{Holder, READ_BUFFER, Ready};
-use crate::holder::driver::{Answer, Driver, Running, since_boot_ms};
+use crate::holder::answers::Answer;
+use crate::holder::driver::{Driver, Running, since_boot_ms};
 use crate::holder::tree;
 use crate::holder::wire::{CallOrder, Force, News};
 use crate::recording::{Call, CallResult, kind};
@@ -19,6 +20,7 @@ impl Holder {
             && let Some(driver) = &mut self.driver
         {
             driver.send();
+            self.end_if_cut_off();
         }
         // a result takes what was printed before it along
         if ready.answers {
@@ -53,6 +55,11 @@ impl Holder {
             driver.next = Some(call.clone());
             return;
         }
+        // printed by background processes of earlier execs, so not part of this one
+        let (stdout, stderr) = driver.waiting();
+        self.read_stream(kind::STDOUT, stdout);
+        self.read_stream(kind::STDERR, stderr);
+        let Some(driver) = &mut self.driver else { return };
         let at = self.recorder.end();
         let body = Call { id: call.id, mid_line: driver.mid_line, verb: call.verb, code: call.code.as_bytes() }.encode();
         self.record(kind::CALL, &body);
@@ -63,6 +70,7 @@ impl Holder {
             driver.mid_line = false;
             driver.call(call);
         }
+        self.end_if_cut_off();
     }
 
     /// Without the time it stood still.
@@ -84,8 +92,10 @@ impl Holder {
                         self.child = pid;
                     }
                     self.say(&News::Hello(said.clone()));
+                    let image = tree::image_of(self.child);
                     if let Some(driver) = &mut self.driver {
                         driver.hello = Some(said);
+                        driver.image = image;
                     }
                 }
                 Answer::State(said) => {
@@ -98,6 +108,16 @@ impl Holder {
                 Answer::Unknown => {}
                 Answer::Nonsense => tree::signal(self.child, Signal::KILL),
             }
+        }
+        self.end_if_cut_off();
+    }
+
+    /// Ends an interpreter that can be neither asked nor answer, so that its exec is reported as lost instead of running for ever.
+    /// A shell that was replaced by `exec PROGRAM` closes its descriptors too: that program runs on.
+    fn end_if_cut_off(&self) {
+        let Some(driver) = self.driver.as_ref().filter(|driver| driver.is_cut_off()) else { return };
+        if driver.image.is_some() && tree::image_of(self.child) == driver.image {
+            tree::signal(self.child, Signal::KILL);
         }
     }
 
