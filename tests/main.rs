@@ -51,6 +51,7 @@ mod service;
 mod settings;
 mod shell;
 mod survival;
+mod targets;
 mod time_machine;
 mod upgrade;
 mod watch;

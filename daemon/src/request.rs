@@ -286,6 +286,12 @@ async fn find(context: &Context, name: String) -> Result<Session, Failure> {
     Ok(with_live(context, context.store.session(found.session).await?))
 }
 
+/// As `find`, by its exact name or id: for requests that end or remove something.
+async fn find_exact(context: &Context, name: String) -> Result<Session, Failure> {
+    let found = context.store.find_exact(name).await?;
+    Ok(with_live(context, context.store.session(found.session).await?))
+}
+
 /// The session to be worked with. One that was named by its id and was lost when the machine restarted cannot go on: that
 /// is said and logged, and a fresh one on the same thread takes its place.
 async fn find_to_use(context: &Context, name: String, author: Author) -> Result<(Session, Option<Previous>), Failure> {

@@ -381,6 +381,8 @@ pub struct NewSession {
     pub argv: Vec<String>,
     /// Starts nothing: the record alone.
     pub no_run: bool,
+    /// Refuses (code `status`) instead of continuing a live session without starting `argv`.
+    pub must_start: bool,
     /// Variables the user asked for: stored with the launch.
     pub env_delta: Vec<(String, String)>,
     /// The caller's environment: given to the program, never stored.

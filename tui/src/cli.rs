@@ -77,7 +77,7 @@ pub struct Cli {
 pub enum Command {
     /// Start a program in a session and attach to it; a session that lives is continued
     #[command(
-        after_help = "A name that has a live session continues it; one whose session has ended opens the next, in the folder and with the\nvariables the last one was left with.\n\nExamples:\n  sessions-tui new\n  sessions-tui new -n api -w ~/src/api -- npm run dev\n  sessions-tui new -d -n build -e CI=1 -- make -j4\n  sessions-tui new -n fix --task 'Fix the login' --mode developer --no-run\n  sessions-tui new --queue --group builds -- make test"
+        after_help = "A name whose session has ended opens the next one, in the directory and with the variables the last one was left with.\nA name that has a live session continues it; a CMD that cannot be started because the session has a program already is\nrefused with exit code 4, unless --attach-existing is given.\n\nExamples:\n  sessions-tui new\n  sessions-tui new -n api -w ~/src/api -- npm run dev\n  sessions-tui new -d -n build -e CI=1 -- make -j4\n  sessions-tui new -n fix --task 'Fix the login' --mode developer --no-run\n  sessions-tui new --queue --group builds -- make test"
     )]
     New(Box<NewArgs>),
     /// List sessions: those that live, and those that ended within a day
@@ -359,6 +359,9 @@ pub struct NewArgs {
     /// A variable for the program
     #[arg(short, long = "env", value_name = "NAME=VALUE", value_parser = parse::variable)]
     env: Vec<(String, String)>,
+    /// Use a live session of this name as it is, instead of refusing to start CMD or set variables in it
+    #[arg(long)]
+    attach_existing: bool,
     /// Print the session as JSON (with -d, --no-run or --queue)
     #[arg(long)]
     json: bool,
@@ -401,8 +404,8 @@ pub struct SendArgs {
     /// If the session is paused: keep it until that goes on, instead of refusing it
     #[arg(long)]
     queue_input: bool,
-    /// Words are joined by spaces; - reads standard input
-    #[arg(value_name = "TEXT", allow_hyphen_values = true)]
+    /// The text; words are joined by spaces, - reads standard input, -- comes before a text that begins with a dash
+    #[arg(value_name = "TEXT")]
     text: Vec<String>,
 }
 

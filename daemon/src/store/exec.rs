@@ -13,7 +13,7 @@ use shared::name;
 use shared::session::Status;
 
 use super::interpreter::Absent;
-use super::thread::find;
+use super::thread::{NameMatch, find};
 use super::{Change, Durability, Error, Fact, New, Result, StoreHandle, broken, json as stored, micros, parse, timestamp};
 
 /// Of the code, in events: the rest is in the history.
@@ -325,7 +325,7 @@ fn read_stage(text: &str) -> Result<Stage> {
 /// The latest session of a place.
 fn place_of(connection: &Connection, place: &Place) -> Result<Option<SessionId>> {
     match place {
-        Place::Session(word) => Ok(Some(find(connection, word)?.map_err(Error::Refusal)?.session)),
+        Place::Session(word) => Ok(Some(find(connection, word, NameMatch::Prefix)?.map_err(Error::Refusal)?.session)),
         Place::Workspace(folder) => {
             let found: Option<String> = connection
                 .prepare_cached(

@@ -163,8 +163,8 @@ pub struct CallArgs {
     /// The result as JSON, when it is there
     #[arg(long)]
     json: bool,
-    /// The code; - reads it from standard input
-    #[arg(value_name = "CODE", allow_hyphen_values = true)]
+    /// The code; - reads it from standard input, -- comes before code that begins with a dash
+    #[arg(value_name = "CODE", allow_negative_numbers = true)]
     code: std::ffi::OsString,
 }
 

@@ -31,6 +31,7 @@ pub async fn new(paths: &Paths, args: NewArgs) -> Result<(), Failure> {
         here,
         argv: args.argv,
         no_run: args.no_run,
+        must_start: !args.attach_existing,
         env_delta: args.env,
         environment: environment::inherited(),
         size: args.size.or(window),
