@@ -83,7 +83,7 @@ pub enum Request {
         name: String,
         new: String,
     },
-    /// Ends the program; a session without one is failed, a queued one is cancelled.
+    /// Ends the program and the session, by its exact name or id; a queued one is cancelled.
     Kill {
         name: String,
     },
@@ -321,6 +321,10 @@ pub enum Request {
     Look(Look),
     /// A person has looked at it: what had ended by then is not news any more.
     Seen {
+        name: String,
+    },
+    /// A person dismisses what the session asks; it needs nobody until something new is said.
+    Dismiss {
         name: String,
     },
     /// How much happened on which of the last days; answered with a `Calendar`.

@@ -410,7 +410,7 @@ impl Change<'_> {
                 Status::Queued => {
                     return Err(Error::Refused(format!("cannot {}: session {} is queued", asked.verb.as_str(), found.name)));
                 }
-                Status::Completed | Status::Failed | Status::Timeout => {}
+                Status::Completed | Status::Failed | Status::Timeout | Status::Ended => {}
             }
             let new = New { name: Some(found.name), here: found.workspace, ..(asked.new)() };
             return self.open_for(new, asked);

@@ -41,7 +41,7 @@ pub enum ExecCommand {
         after_help = "Examples:\n  sessions-tui eval 'x * 2'\n  sessions-tui eval -l node --json '[1, 2, 3].map(n => n * n)'\n  sessions-tui eval -l bash 'echo $HOME'"
     )]
     Eval(CallArgs),
-    /// What came of a call, or comes of it
+    /// Show an exec's result
     #[command(
         after_help = "Examples:\n  sessions-tui result EXEC_ID\n  sessions-tui result EXEC_ID --wait\n  sessions-tui result EXEC_ID --stream stdout --offset 1048576 > rest"
     )]
@@ -230,7 +230,7 @@ pub async fn reset(paths: &Paths, place: PlaceArgs, language: Option<Language>, 
 
 fn or_call_failed(outcome: Result<ExitCode, Failure>) -> ExitCode {
     outcome.unwrap_or_else(|failure| {
-        eprintln!("{}", visible(&failure.message));
+        eprintln!("error: {}", visible(&failure.message));
         ExitCode::from(if failure.code == Code::Usage { 2 } else { CALL_FAILED })
     })
 }
