@@ -350,7 +350,7 @@ fn an_end_that_was_decided_comes_also_after_kill_9_of_the_daemon() {
     root.kill_daemon();
     // as if the daemon had died between deciding and doing
     assert_eq!(root.sql("UPDATE runtimes SET ending = 'reset' WHERE is_live"), 1);
-    root.run(&["wait", "busy", "--for", "status=failed", "--timeout", "20s"]).ok();
-    assert_eq!(root.status("busy"), ("failed".into(), "reset".into()));
+    root.run(&["wait", "busy", "--for", "status=ended", "--timeout", "20s"]).ok();
+    assert_eq!(root.status("busy"), ("ended".into(), "reset".into()));
     assert!(!crate::support::process::is_alive(pid));
 }

@@ -134,7 +134,7 @@ fn a_program_that_ignores_hang_ups_is_killed_in_the_end() {
     root.start_script("stubborn", "trap '' HUP TERM INT; (trap '' HUP TERM; setsid sleep 1000) & echo $$ ready; while :; do sleep 1; done");
     root.wait_screen("stubborn", "ready");
     let (program, holder) = (root.program("stubborn"), root.holder("stubborn"));
-    assert!(root.run(&["kill", "stubborn"]).ok().contains("failed: killed"));
+    assert!(root.run(&["kill", "stubborn"]).ok().contains("stubborn is ended"));
     wait_until("everything of it to be gone", || !process::is_alive(program) && !process::is_alive(holder));
 }
 

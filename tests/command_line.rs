@@ -68,7 +68,10 @@ fn bash_completes_commands_and_the_names_of_sessions() {
         let offers = bash_offers(&root, words);
         assert!(offers.contains(&word.to_owned()), "{words:?}: {offers:?}");
     }
-    for command in ["attach", "show", "kill", "replay", "pause", "export", "forget"] {
+    root.run(&["kill", "build"]).ok();
+    assert_eq!(bash_offers(&root, &["rm", ""]).iter().filter(|word| !word.starts_with('-')).collect::<Vec<_>>(), ["build"]);
+    assert!(!bash_offers(&root, &["attach", "b"]).contains(&"build".to_owned()), "it has ended");
+    for command in ["attach", "show", "kill", "replay", "pause", "export", "forget", "send"] {
         let offers = bash_offers(&root, &[command, "ap"]);
         assert_eq!(offers, ["api", "apricot"], "{command}");
     }

@@ -198,7 +198,7 @@ fn kill_ends_and_rm_takes_away() {
     root.start("gone", BASH);
     let recording = root.recording("gone");
     assert!(root.run(&["rm", "gone"]).refused(4).contains("kill gone"));
-    assert!(root.run(&["kill", "gone"]).ok().contains("gone is failed: killed"));
+    assert!(root.run(&["kill", "gone"]).ok().contains("gone is ended"));
     root.run(&["kill", "gone"]).refused(4);
     assert!(recording.exists());
     root.run(&["rm", "gone"]).ok();

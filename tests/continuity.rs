@@ -32,7 +32,8 @@ fn new_continues_a_live_session() {
     let root = Root::new();
     let first = root.json(&["new", "-d", "--json", "-n", "api", "--task", "one", "--", "sleep", "1000"]);
     let program = root.program("api");
-    let second = root.json(&["new", "-d", "--json", "-n", "api", "--task", "two", "--mode", "test", "--", "sleep", "2000"]);
+    let second =
+        root.json(&["new", "-d", "--json", "-n", "api", "--task", "two", "--mode", "test", "--attach-existing", "--", "sleep", "2000"]);
     assert_eq!((&second["id"], &second["task"], &second["mode"]), (&first["id"], &"two".into(), &"test".into()));
     assert_eq!((first["task_count"].as_u64(), second["task_count"].as_u64()), (Some(1), Some(2)));
     assert!(text(&second, "note").contains("sleep 2000 was not started"), "{second}");
@@ -43,13 +44,13 @@ fn new_continues_a_live_session() {
     assert_eq!(root.kinds("api"), ["start", "task"]);
     assert_eq!(root.events("api")[1]["data"]["task"], "two");
     let told = root.run(&["new", "-d", "-n", "api", "--", "sleep", "3000"]);
-    assert!(told.stderr.contains("was not started"), "a person is told too: {}", told.stderr);
+    assert!(told.code == 4 && told.stderr.contains("cannot start sleep 3000"), "{told:?}");
     // by its id too
     let by_id = root.json(&["new", "-d", "--json", "-n", text(&first, "id")]);
     assert_eq!((&by_id["id"], by_id.get("previous")), (&first["id"], None));
     // a paused one stays so
     root.run(&["pause", "api"]).ok();
-    let paused = root.json(&["new", "-d", "--json", "-n", "api", "--task", "three", "--", "ls"]);
+    let paused = root.json(&["new", "-d", "--json", "-n", "api", "--task", "three", "--attach-existing", "--", "ls"]);
     assert_eq!((text(&paused, "status"), paused["task_count"].as_u64()), ("paused", Some(3)));
     assert!(text(&paused, "note").contains("ls was not started"), "{paused}");
 }
@@ -121,7 +122,7 @@ fn reset_starts_clean() {
     let program = root.program("api");
     let before = root.json(&["show", "api", "--json"])["terminals"][0].clone();
     let answer = root.json(&["reset", "api", "--json"]);
-    assert_eq!((text(&answer, "status"), text(&answer, "status_reason")), ("failed", "reset"));
+    assert_eq!((text(&answer, "status"), text(&answer, "status_reason")), ("ended", "reset"));
     assert!(!process::is_alive(program), "its program went with it");
     let after = root.json(&["show", "api", "--json"])["terminals"][0].clone();
     assert_eq!(after["id"], before["id"]);
@@ -177,7 +178,7 @@ fn twenty_at_once_make_one_session() {
     let root = Root::new();
     for round in 0..3 {
         let name = format!("same-{round}");
-        let args = ["new", "-d", "--json", "-n", &name, "--", "sleep", "1000"];
+        let args = ["new", "-d", "--json", "-n", &name, "--attach-existing", "--", "sleep", "1000"];
         let children: Vec<_> = (0..20).map(|_| root.command(&args).spawn().expect("starts")).collect();
         let mut ids = HashSet::new();
         for child in children {

@@ -318,7 +318,7 @@ fn promise_5_what_was_acknowledged_survives_kill_9() {
         assert_eq!(root.status(&new).0, "active");
         root.run(&["kill", &new]).ok();
         root.kill_daemon_at_once();
-        assert_eq!(root.status(&new), ("failed".into(), "killed".into()));
+        assert_eq!(root.status(&new), ("ended".into(), "killed".into()));
         let recording = root.recording(&new);
         root.run(&["rm", &new]).ok();
         root.kill_daemon_at_once();

@@ -8,6 +8,7 @@ mod hints;
 mod look;
 mod mouse;
 pub mod odd;
+mod questions;
 mod resilience;
 mod split;
 mod views;

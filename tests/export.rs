@@ -50,7 +50,7 @@ fn asciicast_has_the_exact_bytes_and_times_of_the_recording() {
     let root = Root::new();
     demo(&root);
     let recorded = crate::support::recording::output(&root.recording("demo"));
-    for (format, version) in [("asciicast", 3), ("asciicast-v2", 2)] {
+    for (format, version) in [("asciicast-v3", 3), ("asciicast-v2", 2), ("asciicast", 2)] {
         let (header, events) = lines(&root.run(&["export", "demo", "--raw", "--format", format]).ok());
         assert_eq!(header["version"], version);
         let size =
@@ -65,7 +65,7 @@ fn asciicast_has_the_exact_bytes_and_times_of_the_recording() {
         assert_eq!(exits, if version == 3 { vec!["3"] } else { vec![] });
     }
     // pauses can be cut
-    let (_, events) = lines(&root.run(&["export", "demo", "--idle-limit", "50ms"]).ok());
+    let (_, events) = lines(&root.run(&["export", "demo", "--format", "asciicast-v3", "--idle-limit", "50ms"]).ok());
     assert!(events.iter().all(|event| event.0 <= 0.05), "{events:?}");
 }
 
@@ -164,7 +164,7 @@ fn a_page_plays_by_itself_and_nothing_in_it_is_from_elsewhere() {
 fn every_version_comes_in_and_goes_out_again() {
     let root = Root::new();
     demo(&root);
-    for format in ["asciicast", "asciicast-v2"] {
+    for format in ["asciicast-v3", "asciicast-v2"] {
         let cast = root.run(&["export", "demo", "--raw", "--format", format]).ok();
         let name = format.replace("asciicast", "in");
         assert_eq!(root.run_with_input(&["import", "-", "-n", &name], cast.as_bytes()).ok(), format!("{name}\n"));
@@ -176,7 +176,7 @@ fn every_version_comes_in_and_goes_out_again() {
         assert_eq!(data(&first.1, "o"), data(&second.1, "o"));
         assert_eq!(first.0["timestamp"], second.0["timestamp"]);
         assert_eq!(root.screen(&name), root.screen("demo"));
-        let expected = if format == "asciicast" { ("failed", "exit code 3") } else { ("completed", "exit code 0") };
+        let expected = if format == "asciicast-v3" { ("failed", "exit code 3") } else { ("completed", "exit code 0") };
         assert_eq!(root.status(&name), (expected.0.into(), expected.1.into()));
     }
     let first = r#"{"version":1,"width":60,"height":10,"stdout":[[0.1,"hel"],[2.5,"lo\r\n"]]}"#;
@@ -268,7 +268,7 @@ fn files_are_whole_or_not_there() {
     assert!(refusal.contains("--force"), "{refusal}");
     root.run(&["export", "demo", "-o", path, "--force"]).ok();
     assert!(root.run(&["export", "nobody", "-o", path, "--force"]).refused(3).contains("nobody"));
-    assert!(std::fs::read_to_string(&file).expect("still there").starts_with("{\"version\":3"));
+    assert!(std::fs::read_to_string(&file).expect("still there").starts_with("{\"version\":2"));
     assert!(root.run(&["export", "demo", "--format", "gif"]).refused(2).contains("asciicast"));
     assert_eq!(root.run(&["export", "demo", "-o", "/nowhere/x.cast"]).code, 1);
     let left: Vec<_> = std::fs::read_dir(root.work())
@@ -294,4 +294,17 @@ fn a_live_session_is_written_as_far_as_it_is_and_interpreters_too() {
     assert!(text.contains("print('from', 'python')") && text.contains("\nfrom python"), "{text}");
     let (_, events) = lines(&root.run(&["export", "live", "-l", "python"]).ok());
     assert!(events.iter().any(|(_, code, data)| code == "m" && data.contains("print(")), "{events:?}");
+}
+
+#[test]
+fn a_dash_is_standard_output_and_a_path_is_printed_without_its_escapes() {
+    let root = Root::new();
+    root.start_script("job", "echo printed-by-it");
+    root.wait_status("job", "completed");
+    let text = root.run(&["export", "job", "--format", "text", "-o", "-"]).ok();
+    assert!(text.contains("printed-by-it"), "{text}");
+    assert!(!root.work().join("-").exists());
+    let said = root.run(&["export", "job", "--format", "text", "-o", "a\x1b[31mb.txt"]);
+    assert_eq!(said.code, 0, "{said:?}");
+    assert!(!said.stderr.contains('\x1b') && said.stderr.contains("b.txt"), "{said:?}");
 }

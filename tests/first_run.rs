@@ -88,8 +88,8 @@ fn stop_all_asks_and_ends_everything() {
     let text = root.run(&["daemon", "stop", "--all", "--yes"]).ok();
     assert!(text.contains("2 sessions ended"), "{text}");
     assert_eq!(root.processes(), Vec::<u32>::new());
-    assert_eq!(root.status("one").0, "failed");
-    assert_eq!(root.status("two"), ("failed".into(), "killed".into()));
+    assert_eq!(root.status("one").0, "ended");
+    assert_eq!(root.status("two"), ("ended".into(), "killed".into()));
 }
 
 #[test]

@@ -131,7 +131,7 @@ fn what_cannot_be_started_again_says_why_and_stays() {
     root.wait_screen("own", "up");
     root.run(&["pause", "--hibernate", "own"]).ok();
     root.run(&["kill", "own"]).ok();
-    assert_eq!(root.status("own"), ("failed".into(), "killed".into()));
+    assert_eq!(root.status("own"), ("ended".into(), "killed".into()));
 }
 
 /// The daemon dies when it has decided: the next one ends the processes, and the session stays paused.

@@ -5,7 +5,7 @@ use serde_json::Value;
 use crate::support::{Root, process, wait_until};
 
 /// Every status a session can be in, with the reasons that matter.
-const STATES: [&str; 8] = ["queued", "active", "paused", "completed", "failed", "iterations", "idle", "duration"];
+const STATES: [&str; 9] = ["queued", "active", "paused", "completed", "failed", "ended", "iterations", "idle", "duration"];
 
 const COMMANDS: [&[&str]; 8] = [
     &["pause", "NAME", "--reason", "lunch"],
@@ -22,19 +22,20 @@ const COMMANDS: [&[&str]; 8] = [
 fn expected(state: &str, command: &[&str]) -> Option<(&'static str, &'static [&'static str])> {
     let has_budget = command.contains(&"--max-iterations");
     match (state, command[0]) {
-        ("queued" | "active", "kill") => Some(("failed", &["error"])),
-        ("queued" | "active", "reset") => Some(("failed", &["error", "reset"])),
+        ("queued" | "active", "kill") => Some(("ended", &["complete"])),
+        ("queued" | "active", "reset") => Some(("ended", &["complete", "reset"])),
         ("active", "pause") => Some(("paused", &["pause"])),
         ("active", "complete") => Some(("completed", &["complete"])),
         ("active", "fail") => Some(("failed", &["error"])),
         ("active", "iterate") => Some(("active", &["iteration"])),
         ("paused", "resume") => Some(("active", &["resume"])),
         // by way of active, as drawn
-        ("paused", "kill") => Some(("failed", &["resume", "error"])),
-        ("paused", "reset") => Some(("failed", &["resume", "error", "reset"])),
+        ("paused", "kill") => Some(("ended", &["resume", "complete"])),
+        ("paused", "reset") => Some(("ended", &["resume", "complete", "reset"])),
         ("iterations", "resume") if has_budget => Some(("active", &["resume"])),
         ("completed", "reset") => Some(("completed", &["reset"])),
         ("failed", "reset") => Some(("failed", &["reset"])),
+        ("ended", "reset") => Some(("ended", &["reset"])),
         ("iterations" | "idle" | "duration", "reset") => Some(("timeout", &["reset"])),
         _ => None,
     }
@@ -54,6 +55,7 @@ fn make(root: &Root, name: &str, state: &str) {
     match state {
         "paused" => drop(root.run(&["pause", name, "--reason", "tea"]).ok()),
         "completed" => drop(root.run(&["complete", name]).ok()),
+        "ended" => drop(root.run(&["kill", name]).ok()),
         "failed" => drop(root.run(&["fail", name, "--error", "no"]).ok()),
         "iterations" => drop(root.run(&["iterate", name]).ok()),
         "idle" | "duration" => root.wait_status(name, "timeout"),
@@ -130,7 +132,7 @@ fn the_end_of_a_program_is_the_end_of_its_session() {
         ("good", "completed", "exit code 0", "complete"),
         ("bad", "failed", "exit code 3", "error"),
         ("shot", "failed", "signal KILL", "error"),
-        ("ended", "failed", "killed", "error"),
+        ("ended", "ended", "killed", "complete"),
     ] {
         root.wait_status(name, status);
         assert_eq!(root.status(name), (status.into(), reason.into()));
@@ -169,7 +171,7 @@ fn an_end_that_was_told_leaves_the_program_to_the_next_session() {
         assert!(answer["note"].as_str().is_some_and(|note| note.contains("its program goes on")), "{answer}");
         let (status, _) = root.status(name);
         assert!(process::is_alive(program));
-        let output = root.run(&["new", "-d", "-n", name, "--json", "--", "sleep", "2000"]);
+        let output = root.run(&["new", "-d", "-n", name, "--json", "--attach-existing", "--", "sleep", "2000"]);
         let next: Value = serde_json::from_str(&output.stdout).expect("JSON");
         assert!(next["note"].as_str().is_some_and(|note| note.contains("sleep 2000 was not started")), "{next}");
         assert!(output.stderr.is_empty() || output.stderr.contains("was not started"), "{}", output.stderr);
@@ -304,6 +306,6 @@ fn an_end_that_was_asked_for_is_no_success_though_the_daemon_did_not_see_it() {
     });
     root.kill_daemon_at_once();
     kill.wait().expect("ends");
-    root.wait_status("slow", "failed");
+    root.wait_status("slow", "ended");
     assert_eq!(root.status("slow").1, "killed");
 }

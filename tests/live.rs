@@ -266,7 +266,16 @@ fn notifications_bells_and_shells_are_heard_but_not_too_often() {
     wait_until("the event", || {
         root.events("loud").iter().any(|event| event["type"] == "notification" && event["data"]["text"] == "look at this")
     });
-    // attached and left: seen
+    // a look is no answer, and neither is an attachment
+    let mut wire = Wire::greeted(&root.socket());
+    call(&mut wire, 1, json!({"request": "seen", "name": "loud"}));
+    assert_eq!(needs(&root, "loud").0, "waiting_answer");
+    let mut looks = Term::open(&root, 80, 24, &["attach", "loud"]);
+    wait_until("the client", || root.session("loud")["clients"] == 1);
+    looks.send(DETACH);
+    looks.wait_exit();
+    wait_needs(&root, "loud", "waiting_answer");
+    // typing is
     let mut term = Term::open(&root, 80, 24, &["attach", "loud"]);
     wait_until("the client", || root.session("loud")["clients"] == 1);
     assert_eq!(needs(&root, "loud").0, "unknown", "somebody is there");

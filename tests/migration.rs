@@ -25,6 +25,22 @@ fn rows(database: &Connection, table: &str, columns: &str, key: &str) -> Vec<Vec
     found
 }
 
+/// A row of a session as it is after the migration: ended on request is no failure.
+fn as_ended(mut row: Vec<Value>) -> Vec<Value> {
+    let killed = Value::Text("killed".into());
+    if let Some(at) = row.iter().position(|value| *value == killed)
+        && row[at - 1] == Value::Text("failed".into())
+    {
+        row[at - 1] = Value::Text("ended".into());
+        for value in &mut row {
+            if *value == Value::Text("ended on request".into()) {
+                *value = Value::Null;
+            }
+        }
+    }
+    row
+}
+
 fn columns(database: &Connection, table: &str) -> String {
     let mut statement = database.prepare(&format!("SELECT name FROM pragma_table_info('{table}')")).expect("a statement");
     let names: Vec<String> = statement.query_map([], |row| row.get(0)).expect("rows").map(|name| name.expect("a name")).collect();
@@ -66,6 +82,8 @@ fn promise_9_a_database_of_the_foundation_is_migrated_with_nothing_lost() {
         let mut found = rows(&database, &table, &columns, key);
         // what happened since is new; what was there is as it was
         found.truncate(expected.len());
+        // but for what was ended on request, which has a status of its own now
+        let expected: Vec<Vec<Value>> = expected.into_iter().map(as_ended).collect();
         assert_eq!(found, expected, "{table}");
     }
     drop(database);

@@ -111,13 +111,13 @@ fn whoever_waits_can_be_cancelled() {
         enter(&root, "g", name);
     }
     let killed = root.json(&["kill", "b", "--json"]);
-    assert_eq!((killed["status"].as_str(), killed["status_reason"].as_str()), (Some("failed"), Some("cancelled")));
+    assert_eq!((killed["status"].as_str(), killed["status_reason"].as_str()), (Some("ended"), Some("cancelled")));
     assert_eq!(places(&root), is(&[("c", 1), ("d", 2)]));
-    assert_eq!(root.kinds("b"), ["queued", "error"]);
+    assert_eq!(root.kinds("b"), ["queued", "complete"]);
     assert!(root.json(&["show", "b", "--json"])["runtimes"].as_array().is_some_and(Vec::is_empty), "it never ran");
     root.run(&["kill", "a"]).ok();
     wait_active(&root, &["c"]);
-    assert_eq!(root.status("b").0, "failed");
+    assert_eq!(root.status("b").0, "ended");
     // its name is free again, at the end of the queue
     assert_eq!(enter(&root, "g", "b"), "queued");
     assert_eq!(places(&root), is(&[("d", 1), ("b", 2)]));
@@ -362,9 +362,9 @@ fn ending_everything_starts_nothing_new() {
     let stopped = root.json(&["daemon", "stop", "--all", "--yes", "--json"]);
     assert_eq!(stopped["ended"], 3);
     assert!(root.processes().is_empty());
-    assert_eq!(root.status("a"), ("failed".into(), "killed".into()));
+    assert_eq!(root.status("a"), ("ended".into(), "killed".into()));
     for name in ["b", "c"] {
-        assert_eq!(root.status(name), ("failed".into(), "cancelled".into()));
+        assert_eq!(root.status(name), ("ended".into(), "cancelled".into()));
     }
     assert!(root.holders().is_empty());
 }
@@ -381,7 +381,7 @@ fn killing_a_session_whose_turn_comes_ends_it_either_way() {
         freeing.wait_with_output().expect("ends");
         // cancelled while it waited, or killed when it had just begun: in no case does its program go on
         let session = root.session(&second);
-        assert_eq!(session["status"], "failed", "{session}");
+        assert_eq!(session["status"], "ended", "{session}");
         assert_ne!(session["runtime_state"]["state"], "running", "{session}");
     }
     assert!(active(&root).is_empty());
@@ -398,7 +398,7 @@ fn a_program_left_from_before_is_ended_by_its_name() {
     assert_eq!(enter(&root, "g", "left"), "queued");
     assert!(root.run(&["rm", "left"]).refused(4).contains("queued"));
     root.run(&["kill", "left"]).ok();
-    assert_eq!(root.status("left"), ("failed".into(), "cancelled".into()));
+    assert_eq!(root.status("left"), ("ended".into(), "cancelled".into()));
     assert!(process::is_alive(pid), "what waited is cancelled; what runs goes on");
     assert!(root.run(&["rm", "left"]).refused(4).contains("still running"));
     root.run(&["kill", "left"]).ok();

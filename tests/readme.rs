@@ -39,7 +39,7 @@ fn the_five_minutes_run_as_the_readme_shows_them() {
     for expected in ["listening on 8080\nGET /users\nGET /users\n", "in / with CI=1\n", "\n42\n", "paused: lunch", "GET /users"] {
         assert!(output.contains(expected), "{expected:?} is not in:\n{output}");
     }
-    assert_eq!(root.status("api"), ("failed".into(), "killed".into()));
+    assert_eq!(root.status("api"), ("ended".into(), "killed".into()));
     let page = std::fs::read_to_string(root.work().join("api.html")).expect("a page");
     assert!(page.contains("<html"), "{page}");
 }

@@ -212,6 +212,8 @@ fn everything_a_daemon_says_fits_the_schema() {
         said.note("Event", &event);
     }
 
+    said.ask(json!({"request": "dismiss", "name": "api"}));
+
     // the ends
     said.ask(json!({"request": "reset", "name": "done"}));
     said.ask(json!({"request": "kill", "name": "second"}));

@@ -29,7 +29,7 @@ const NO: &str = "no";
 /// Its program is started again where it was, when somebody says so or by itself.
 const AGAIN: &str = "again";
 /// It is lost, and whoever asks is told.
-const SAID: &str = "no, said";
+const SAID: &str = "lost (reported)";
 /// What was printed meanwhile is missing, and the gap is marked.
 const GAP: &str = "gap, marked";
 

@@ -182,7 +182,7 @@ fn promise_5_nothing_that_was_queued_is_lost_with_the_daemon() {
         root.run(&["kill", &format!("s{round}")]).ok();
         root.kill_daemon();
     }
-    let expected: Vec<String> = (0..ROUNDS).flat_map(|round| [format!("start of s{round}"), format!("error of s{round}")]).collect();
+    let expected: Vec<String> = (0..ROUNDS).flat_map(|round| [format!("start of s{round}"), format!("complete of s{round}")]).collect();
     let server = Server::start_at(address, |_| Reply::Status(200));
     assert!(server.received().is_empty());
     // the next daemon goes on by itself, and one that dies in the middle of it loses nothing either

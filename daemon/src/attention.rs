@@ -52,6 +52,8 @@ pub struct Evidence {
     hidden_line: Option<Timestamp>,
     foreground: Option<(Timestamp, Foreground)>,
     line: Line,
+    /// A person has dismissed what asked before this.
+    dismissed_at: Option<Timestamp>,
 }
 
 /// The last that an agent's hooks said.
@@ -241,8 +243,23 @@ impl Evidence {
         }
     }
 
-    /// Somebody has typed into it: whatever asked for a person has got one.
-    pub fn typed(&mut self, at: Timestamp) {
+    /// A person dismisses what asks: it needs nobody until something new is said.
+    pub fn dismiss(&mut self, at: Timestamp) {
+        self.typed(at);
+        self.dismissed_before(at);
+    }
+
+    /// What asked before was answered or dismissed, as an earlier daemon has stored it.
+    pub fn dismissed_before(&mut self, at: Timestamp) {
+        self.dismissed_at = self.dismissed_at.max(Some(at));
+    }
+
+    fn is_dismissed(&self, at: Timestamp) -> bool {
+        self.dismissed_at.is_some_and(|dismissed| dismissed >= at)
+    }
+
+    /// Input answers whatever asked for a person; `true` if something did.
+    pub fn typed(&mut self, at: Timestamp) -> bool {
         let mut asked = self.reports.answered();
         asked |= self.notification.take().is_some();
         asked |= self.bell.take().is_some();
@@ -257,6 +274,7 @@ impl Evidence {
         if asked {
             self.answered = Some(at);
         }
+        asked
     }
 
     /// Somebody has ended a line: what becomes of it is told by what comes next.
@@ -329,7 +347,7 @@ impl Evidence {
             return Some(calls.filter(is_overtaken).unwrap_or_else(|| hook.needs(watched)));
         }
         calls
-            .or_else(|| self.title.as_ref().map(|sign| sign.needs("its title")))
+            .or_else(|| self.title.as_ref().filter(|sign| !sign.asks() || !self.is_dismissed(sign.at)).map(|sign| sign.needs("its title")))
             .or_else(|| self.progress.map(|(since, progress)| progressing(since, progress)))
             .or_else(|| self.at_prompt())
             .or_else(|| self.hidden_line.map(|since| needs(Attention::WaitingAnswer, since, HIDDEN_LINE)))
@@ -365,12 +383,14 @@ impl Evidence {
         [left(last, STALE), by_title.and_then(|sign| left(sign.at, TITLE_STANDS))].into_iter().flatten().min()
     }
 
-    /// Notifications and bells that nobody has seen. One text says more than one bell.
+    /// Notifications that nobody has answered, and bells that nobody has seen. One text says more than one bell. A notification may be a
+    /// question: looking at it is no answer.
     fn calls(&self, watched: Watched) -> Option<Needs> {
-        if let Some((at, text)) = self.notification.as_ref().filter(|(at, _)| !watched.has_seen(*at)) {
+        let is_open = |at: Timestamp| watched != Watched::Now && !self.is_dismissed(at);
+        if let Some((at, text)) = self.notification.as_ref().filter(|(at, _)| is_open(*at)) {
             return Some(needs(if asks_for_approval(text) { Attention::WaitingApproval } else { Attention::WaitingAnswer }, *at, text));
         }
-        let at = self.bell.filter(|at| !watched.has_seen(*at))?;
+        let at = self.bell.filter(|at| !watched.has_seen(*at) && !self.is_dismissed(*at))?;
         Some(needs(Attention::WaitingAnswer, at, "the bell rang"))
     }
 

@@ -93,6 +93,7 @@ pub fn plain(context: &Context, author: Author) -> New {
         here: String::new(),
         workspace: None,
         program: None,
+        must_start: false,
         user: None,
         channel: None,
         mode: None,

@@ -27,15 +27,19 @@ pub enum Step {
     Complete,
     Fail,
     TimeOut,
+    /// Ends because a person, a script or a reset asked for it.
+    End,
     /// Leaves the queue without having run.
     Cancel,
+    /// Leaves the queue because its program could not be started.
+    FailToStart,
     /// Counts an iteration: the status stays.
     Iterate,
 }
 
 impl Step {
     #[cfg(test)]
-    const ALL: [Self; 9] = [
+    const ALL: [Self; 11] = [
         Self::Start,
         Self::Pause,
         Self::Resume,
@@ -43,18 +47,21 @@ impl Step {
         Self::Complete,
         Self::Fail,
         Self::TimeOut,
+        Self::End,
         Self::Cancel,
+        Self::FailToStart,
         Self::Iterate,
     ];
 
     fn verb(self) -> &'static str {
         match self {
-            Self::Start => "start",
+            Self::Start | Self::FailToStart => "start",
             Self::Pause => "pause",
             Self::Resume | Self::ResumeWithBudget => "resume",
             Self::Complete => "complete",
             Self::Fail => "fail",
             Self::TimeOut => "time out",
+            Self::End => "end",
             Self::Cancel => "cancel",
             Self::Iterate => "iterate",
         }
@@ -65,18 +72,19 @@ impl Step {
             Self::Start | Self::Resume | Self::ResumeWithBudget | Self::Iterate => Status::Active,
             Self::Pause => Status::Paused,
             Self::Complete => Status::Completed,
-            Self::Fail | Self::Cancel => Status::Failed,
+            Self::Fail | Self::FailToStart => Status::Failed,
             Self::TimeOut => Status::Timeout,
+            Self::End | Self::Cancel => Status::Ended,
         }
     }
 
     /// The statuses it is allowed in.
     fn starts_in(self, status: Status, reason: Option<&str>) -> bool {
         match self {
-            Self::Start | Self::Cancel => status == Status::Queued,
+            Self::Start | Self::Cancel | Self::FailToStart => status == Status::Queued,
             Self::Resume => status == Status::Paused,
             Self::ResumeWithBudget => status == Status::Paused || (status == Status::Timeout && reason == Some(ITERATIONS)),
-            Self::Pause | Self::Complete | Self::Fail | Self::TimeOut | Self::Iterate => status == Status::Active,
+            Self::Pause | Self::Complete | Self::Fail | Self::TimeOut | Self::End | Self::Iterate => status == Status::Active,
         }
     }
 }
@@ -97,7 +105,9 @@ pub fn step(name: &str, status: Status, reason: Option<&str>, step: Step) -> Res
         (Status::Paused, Step::Pause) | (Status::Active, _) => String::new(),
         (Status::Paused, _) => format!(": `sessions-tui resume {name}` first"),
         (Status::Queued, _) => format!(": it waits for its turn, `sessions-tui kill {name}` cancels it"),
-        (Status::Completed | Status::Failed | Status::Timeout, _) => format!(": `sessions-tui new -n {name}` goes on with its thread"),
+        (Status::Completed | Status::Failed | Status::Timeout | Status::Ended, _) => {
+            format!(": `sessions-tui new -n {name}` goes on with its thread")
+        }
     };
     Err(format!("cannot {}: session {name} is {present}{advice}", step.verb()))
 }
@@ -112,7 +122,7 @@ pub fn resumable(session: &Session) -> (bool, String) {
             (true, format!("its budget is used up: `sessions-tui resume {name} --max-iterations N` goes on with a larger one"))
         }
         Status::Queued => (false, "it has not started yet: it waits for its turn".into()),
-        Status::Completed | Status::Failed | Status::Timeout => {
+        Status::Completed | Status::Failed | Status::Timeout | Status::Ended => {
             (false, format!("it is {}: `sessions-tui new -n {name}` opens the next session of its thread", session.in_words()))
         }
     }
@@ -150,6 +160,11 @@ pub struct Settled {
     pub end: Fact,
 }
 
+/// The event of a session that was ended on request.
+pub fn ended(session: SessionId, author: Author, reason: &str) -> Fact {
+    Fact::new(session, author, "complete", json!({"status": Status::Ended, "reason": reason}))
+}
+
 /// `why` is what its end was asked for, if it was.
 pub fn settle(end: &End, session: SessionId, at: jiff::Timestamp, why: Option<&str>) -> Settled {
     let daemon = |kind, data| Fact::new(session, Author::Daemon, kind, data);
@@ -177,9 +192,9 @@ pub fn settle(end: &End, session: SessionId, at: jiff::Timestamp, why: Option<&s
             let reason = why.unwrap_or("killed");
             Settled {
                 state: RuntimeState::Exited { status: *status, at },
-                ending: ending(Status::Failed, reason.into(), Some("ended on request".into())),
+                ending: ending(Status::Ended, reason.into(), None),
                 exit: exit(status),
-                end: Fact::new(session, *author, "error", json!({"reason": reason})),
+                end: ended(session, *author, reason),
             }
         }
         End::Lost(reason) => Settled {
@@ -200,15 +215,16 @@ pub fn settle(end: &End, session: SessionId, at: jiff::Timestamp, why: Option<&s
 #[cfg(test)]
 mod tests {
     use super::*;
-    use Status::{Active, Completed, Failed, Paused, Queued, Timeout};
+    use Status::{Active, Completed, Ended, Failed, Paused, Queued, Timeout};
 
     /// Every state a session can be in, with the reasons that matter.
-    const STATES: [(Status, Option<&str>); 8] = [
+    const STATES: [(Status, Option<&str>); 9] = [
         (Queued, None),
         (Active, None),
         (Paused, Some("lunch")),
         (Completed, Some("exit code 0")),
-        (Failed, Some("killed")),
+        (Failed, Some("exit code 3")),
+        (Ended, Some("killed")),
         (Timeout, Some(ITERATIONS)),
         (Timeout, Some("idle")),
         (Timeout, Some("duration")),
@@ -216,16 +232,17 @@ mod tests {
 
     #[test]
     fn every_pair_of_states_is_as_drawn() {
-        // rows: from; columns: queued active paused completed failed timeout
+        // rows: from; columns: queued active paused completed failed timeout ended
         let drawn = [
-            [false, true, false, false, true, false],
-            [false, true, true, true, true, true], // active to active: an iteration
-            [false, true, false, false, false, false],
-            [false; 6],
-            [false; 6],
-            [false, true, false, false, false, false],
-            [false; 6],
-            [false; 6],
+            [false, true, false, false, true, false, true],
+            [false, true, true, true, true, true, true], // active to active: an iteration
+            [false, true, false, false, false, false, false],
+            [false; 7],
+            [false; 7],
+            [false; 7],
+            [false, true, false, false, false, false, false],
+            [false; 7],
+            [false; 7],
         ];
         for ((from, reason), row) in STATES.into_iter().zip(drawn) {
             for (to, expected) in Status::ALL.into_iter().zip(row) {
@@ -240,7 +257,7 @@ mod tests {
         for (from, reason) in STATES {
             for candidate in Step::ALL {
                 let expected = match candidate {
-                    Step::Start | Step::Cancel => from == Queued,
+                    Step::Start | Step::Cancel | Step::FailToStart => from == Queued,
                     Step::Resume => from == Paused,
                     Step::ResumeWithBudget => from == Paused || reason == Some(ITERATIONS),
                     _ => from == Active,
@@ -254,7 +271,7 @@ mod tests {
     fn a_refusal_names_the_present_status_and_what_to_do() {
         for (status, reason, asked, words) in [
             (Completed, None, Step::Pause, "cannot pause: session api is completed: `sessions-tui new -n api`"),
-            (Failed, Some("killed"), Step::Complete, "cannot complete: session api is failed (killed)"),
+            (Ended, Some("killed"), Step::Complete, "cannot complete: session api is ended (killed)"),
             (Paused, None, Step::Iterate, "cannot iterate: session api is paused: `sessions-tui resume api` first"),
             (Timeout, Some(ITERATIONS), Step::Resume, "--max-iterations"),
             (Active, None, Step::Resume, "cannot resume: session api is active"),
@@ -270,7 +287,7 @@ mod tests {
         let now = jiff::Timestamp::UNIX_EPOCH;
         for status in [ExitStatus::Code(0), ExitStatus::Signal(9)] {
             let settled = settle(&End::Exited(status), SessionId::new(), now, Some("reset"));
-            assert_eq!((settled.ending.status, settled.ending.reason.as_str()), (Failed, "reset"));
+            assert_eq!((settled.ending.status, settled.ending.reason.as_str()), (Ended, "reset"));
             assert_eq!(settled.state, RuntimeState::Exited { status, at: now });
         }
     }
@@ -282,8 +299,8 @@ mod tests {
             (End::Exited(ExitStatus::Code(0)), Completed, "exit code 0", "complete"),
             (End::Exited(ExitStatus::Code(3)), Failed, "exit code 3", "error"),
             (End::Exited(ExitStatus::Signal(9)), Failed, "signal KILL", "error"),
-            (End::Killed(ExitStatus::Signal(1), Author::Human), Failed, "killed", "error"),
-            (End::Killed(ExitStatus::Code(0), Author::Human), Failed, "killed", "error"),
+            (End::Killed(ExitStatus::Signal(1), Author::Human), Ended, "killed", "complete"),
+            (End::Killed(ExitStatus::Code(0), Author::Human), Ended, "killed", "complete"),
             (End::Lost(LostReason::HolderDied), Failed, "lost", "lost"),
             (End::Refused("no such program".into()), Failed, "not started", "error"),
         ] {

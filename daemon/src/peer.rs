@@ -11,7 +11,7 @@ pub struct Peer {
 }
 
 impl Peer {
-    /// A process inside a session is at work there for somebody, and so is the door for agents; any other is a script or a
+    /// A process inside a session is at work there for somebody, and so is the MCP server; any other is a script or a
     /// person at a prompt. What is typed into an attached terminal is always a person's.
     pub fn of(pid: Option<i32>) -> Self {
         let read = |what: &str| pid.and_then(|pid| std::fs::read(format!("/proc/{pid}/{what}")).ok());
@@ -19,7 +19,7 @@ impl Peer {
             let mark = format!("{}=", MARKS[0]);
             environment.split(|byte| *byte == 0).any(|variable| variable.starts_with(mark.as_bytes()))
         });
-        // the door for agents is a program of ours
+        // the MCP server is a program of ours
         let is_door = read("cmdline").is_some_and(|line| {
             let mut words = line.split(|byte| *byte == 0);
             let is_ours = words.next().is_some_and(|program| program.ends_with(b"sessions-tui"));

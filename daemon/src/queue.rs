@@ -49,7 +49,7 @@ pub async fn run(context: Context) {
                 _ = settings.changed() => break,
                 event = news.recv() => match event {
                     Ok(event) if FREEING.contains(&event.kind.as_str()) => {
-                        if event.kind == "error" {
+                        if matches!(event.kind.as_str(), "error" | "complete") {
                             // cancelled, or refused: its caller's environment is of no more use
                             context.queue.environment_of(event.session);
                         }

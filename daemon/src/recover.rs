@@ -172,6 +172,9 @@ async fn reconnect(context: &Context, live: LiveRuntime, link: Link, greeting: G
     if let Some(at) = live.seen_at {
         handle.facts.set_seen(at);
     }
+    if let Some(at) = live.answered_at {
+        handle.facts.set_answered(at);
+    }
     if live.is_controlled {
         handle.facts.hold_until(context.clock.now() + COME_BACK_MICROS);
     }

@@ -244,6 +244,7 @@ pub async fn perform(context: &Context, caller: &Arc<Caller>, id: u64, request: 
         Request::Pulse(of) => answer!(Pulse, live::pulse(context, of).await),
         Request::Look(look) => answer!(Look, live::look(context, look).await),
         Request::Seen { name } => answer!(Seen, live::seen(context, name).await),
+        Request::Dismiss { name } => answer!(Dismiss, live::dismiss(context, name).await),
         Request::Calendar { filter, days } => answer!(Calendar, stats::calendar(context, filter, days).await),
         Request::Attach(attach) => terminal::attach(context, caller, id, attach).await.map(|()| None),
         Request::Hook(said) => answer!(Hook, hook::hook(context, said).await),
@@ -283,6 +284,12 @@ impl From<store::Error> for Failure {
 /// The session a user means, as stored, with what is known live.
 async fn find(context: &Context, name: String) -> Result<Session, Failure> {
     let found = context.store.find(name).await?;
+    Ok(with_live(context, context.store.session(found.session).await?))
+}
+
+/// As `find`, by its exact name or id: for requests that end or remove something.
+async fn find_exact(context: &Context, name: String) -> Result<Session, Failure> {
+    let found = context.store.find_exact(name).await?;
     Ok(with_live(context, context.store.session(found.session).await?))
 }
 
@@ -360,7 +367,10 @@ fn check_reachable(context: &Context, session: &Session, verb: &str) -> Result<(
 /// Whether a session that goes on needs a person; of one that is over its record tells.
 fn needs_of(session: &Session, handles: &[RuntimeHandle]) -> Option<Needs> {
     if session.status != Status::Active {
-        return session.needs.clone();
+        // a task that is over may have a program that still asks
+        let program = handles.iter().find(|handle| handle.language.is_none() && session.status.has_ended());
+        let asks = program.and_then(|handle| handle.facts.needs()).filter(|needs| needs.state.needs_someone());
+        return asks.or_else(|| session.needs.clone());
     }
     let since = session.started_at.unwrap_or(session.created_at);
     if let Some(program) = handles.iter().find(|handle| handle.language.is_none()) {

@@ -74,6 +74,8 @@ enum Ask {
     },
     /// Somebody has looked: what it needs may be something else now.
     Seen,
+    /// A person dismisses what it asks.
+    Dismiss,
     /// An agent's hook was called in it: which agent it is, and what it says.
     Hooked(String, Option<crate::attention::Hooked>),
     WaitText {

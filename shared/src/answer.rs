@@ -111,6 +111,7 @@ answers! {
     Pulse: Vec<Pulse>,
     Look: Sight,
     Seen: (),
+    Dismiss: (),
     Calendar: Calendar,
     // how many attachments it ended
     Detach: usize,

@@ -11,7 +11,7 @@ use serde::de::{Deserializer, SeqAccess, Visitor};
 use serde::{Deserialize, Serialize};
 
 pub use check::{CheckLook, ConfigError, Mistakes, Wrong, located, place};
-pub use words::did_you_mean;
+pub use words::{did_you_mean, nearest};
 
 /// Every setting with what it means, as a file that changes nothing: what is set is commented out.
 pub const COMMENTED_DEFAULT: &str = include_str!("config/default.toml");

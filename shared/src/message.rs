@@ -84,7 +84,7 @@ pub enum Request {
         name: String,
         new: String,
     },
-    /// Ends the program; a session without one is failed, a queued one is cancelled.
+    /// Ends the program and the session, by its exact name or id; a queued one is cancelled.
     Kill {
         name: String,
     },
@@ -324,6 +324,10 @@ pub enum Request {
     Seen {
         name: String,
     },
+    /// A person dismisses what the session asks; it needs nobody until something new is said.
+    Dismiss {
+        name: String,
+    },
     /// How much happened on which of the last days; answered with a `Calendar`.
     Calendar {
         #[serde(flatten)]
@@ -384,6 +388,8 @@ pub struct NewSession {
     pub argv: Vec<String>,
     /// Starts nothing: the record alone.
     pub no_run: bool,
+    /// Refuses (code `status`) instead of continuing a live session without starting `argv`.
+    pub must_start: bool,
     /// Variables the user asked for: stored with the launch.
     pub env_delta: Vec<(String, String)>,
     /// The caller's environment: given to the program, never stored.

@@ -22,10 +22,12 @@ pub enum Status {
     Completed,
     Failed,
     Timeout,
+    /// A person, a script or a reset ended it: neither a success nor a failure.
+    Ended,
 }
 
 impl Status {
-    pub const ALL: [Self; 6] = [Self::Queued, Self::Active, Self::Paused, Self::Completed, Self::Failed, Self::Timeout];
+    pub const ALL: [Self; 7] = [Self::Queued, Self::Active, Self::Paused, Self::Completed, Self::Failed, Self::Timeout, Self::Ended];
 
     pub fn as_str(self) -> &'static str {
         match self {
@@ -35,6 +37,7 @@ impl Status {
             Self::Completed => "completed",
             Self::Failed => "failed",
             Self::Timeout => "timeout",
+            Self::Ended => "ended",
         }
     }
 
@@ -48,7 +51,7 @@ impl Status {
     }
 
     pub fn has_ended(self) -> bool {
-        matches!(self, Self::Completed | Self::Failed | Self::Timeout)
+        matches!(self, Self::Completed | Self::Failed | Self::Timeout | Self::Ended)
     }
 }
 
@@ -140,6 +143,11 @@ impl Session {
     /// There is a terminal that one can attach to.
     pub fn has_live_program(&self) -> bool {
         self.runtime_state.as_ref().is_some_and(RuntimeState::is_live)
+    }
+
+    /// Neither its task nor its program goes on. A task may be completed while its program still runs: those are two things.
+    pub fn is_over(&self) -> bool {
+        self.status.has_ended() && !self.has_live_program()
     }
 
     /// Its program was ended to free its memory, and is started again when it is needed.

@@ -14,7 +14,7 @@ pub struct Stats {
     pub total: u64,
     pub by_status: BTreeMap<String, u64>,
     pub by_mode: BTreeMap<String, u64>,
-    /// Completed ÷ ended; none while none has ended.
+    /// Completed ÷ (completed + failed + timeout); `ended` ones, which were ended on request, do not count. None while there is none.
     pub success_rate: Option<f64>,
     pub average_iterations: Option<f64>,
     /// From start to end, of those that have ended.

@@ -158,7 +158,7 @@ fn a_task_is_completed_or_failed_with_words_and_a_line_is_sent() {
     // whoever has ended is told so
     go_to(&term, "one");
     term.send(b"s");
-    term.wait_for_text("one has ended: there is nobody to type to");
+    term.wait_for_text("one has ended: no program reads what is typed");
     term.send(b"p");
     term.wait_for_text("it can neither be paused nor resumed");
     // a whole window for one that is over is its recording, if there is any
@@ -337,7 +337,7 @@ fn what_is_lost_is_asked_about_and_what_is_hidden_is_said() {
     term.send(b"Hy");
     term.wait_for_text("api hibernated");
     term.send(b"u");
-    term.wait_for_text("there is nothing to undo");
+    term.wait_for_text("cannot undo: hibernate api");
     // what is selected and does not fit the filter
     go_to(&term, "web");
     term.send(b" ");
@@ -356,7 +356,7 @@ fn every_action_has_a_name_and_esc_backs_out_of_everything() {
     term.send(b":");
     term.wait_for_text("actions");
     term.send(b"renam");
-    term.wait_for("one action", |screen| find(screen, "another name").is_some() && find(screen, "statistics").is_none());
+    term.wait_for("one action", |screen| find(screen, "rename").is_some() && find(screen, "statistics").is_none());
     term.send(b"\r");
     term.wait_for_text("new name of api: api");
     term.send(ESC);
@@ -431,7 +431,7 @@ fn what_a_person_does_here_is_told_as_a_persons() {
     for (name, kind) in [
         ("a1", "pause"),
         ("a1", "resume"),
-        ("a1", "error"),
+        ("a1", "complete"),
         ("task", "complete"),
         ("made", "start"),
         ("b2", "exec_started"),

@@ -66,7 +66,7 @@ fn every_view_lists_its_own_keys() {
             &["close the terminal"],
         ),
         (b"T", ("q", "back"), &["ask the daemon again"], &["next page", "clipboard", "leave; sessions go on"]),
-        (b"m", ("q", "back"), &["copy this row to the clipboard"], &["next page", "what was said here"]),
+        (b"m", ("q", "back"), &["copy this row to the clipboard"], &["next page", "leave; sessions go on"]),
         (b"i", ("q", "back"), &["which kinds of events", "play from there", "next page"], &["select, for doing"]),
         (
             b"\t\x02d",
@@ -106,7 +106,7 @@ fn a_small_window_reaches_everything() {
     term.send(b"n");
     term.wait_for_text("start and attach");
     term.wait_for_text("start, stay here");
-    term.wait_for_text("esc no");
+    term.wait_for_text("esc cancel");
     term.send(b"sleep 1000\tsmall\t\t\t\t\t");
     term.send(b"agroup\x13");
     term.wait_for_text("small is running");

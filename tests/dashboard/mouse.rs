@@ -108,7 +108,7 @@ fn what_lies_over_the_list_is_clicked_too() {
     let yes = wait_place(&term, "y: end");
     click(&term, yes);
     term.wait_for_text("aaa ended");
-    wait_until("ended", || root.status("aaa").0 == "failed");
+    wait_until("ended", || root.status("aaa").0 == "ended");
     // the form: a recent one, another name, started from its last line
     term.send(b"n");
     let recent = wait_place(&term, "takes one you had before");

@@ -216,7 +216,7 @@ fn a_program_that_ends_beside_the_list_leaves_the_list() {
     term.send(b"?");
     term.wait_for_text("attach, only to watch");
     term.send(b"\x1b");
-    term.wait_for_text("enter types here");
+    term.wait_for_text("enter plays it");
     term.send(TAB);
     term.wait_for_text("remove");
     quit(&mut term);

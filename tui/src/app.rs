@@ -25,7 +25,7 @@ use shared::stats::{Disk, Stats};
 use crate::event::{Asked, Effect, Event, Turn};
 use crate::keymap::{Action, Keymap, Place};
 use crate::settings::Look;
-use crate::state::act::{Batch, Deed};
+use crate::state::act::{Batch, Done};
 use crate::state::detail::Detail;
 use crate::state::hits::Hits;
 use crate::state::list::List;
@@ -37,7 +37,7 @@ use crate::state::sights::Sights;
 use crate::theme::Theme;
 use crate::view::areas;
 
-pub use overlay::{Asks, Overlay, Prompt};
+pub use overlay::{Asks, HelpPage, Overlay, Prompt};
 pub use time::TimeMachine;
 
 /// What is shown over the sessions; the last one is seen.
@@ -92,6 +92,8 @@ pub struct Setting {
 }
 
 pub struct App {
+    /// What a user inside tmux has to know of the prefix.
+    pub tmux_hint: Option<String>,
     pub list: List,
     pub rates: Rates,
     pub sights: Sights,
@@ -126,7 +128,7 @@ pub struct App {
     turn: Turn,
     batches: HashMap<Turn, Batch>,
     /// What takes the last changes back, newest last, each with the turn of the change.
-    undo: Vec<(Turn, Vec<(SessionId, Deed)>)>,
+    undo: Vec<Done>,
     /// Lines that were typed and are under way, or were refused.
     lines: refusal::Lines,
     /// What holds the mouse from its press to its release.
@@ -186,6 +188,7 @@ impl App {
             turn: 0,
             batches: HashMap::new(),
             undo: Vec::new(),
+            tmux_hint: None,
             lines: refusal::Lines::default(),
             grab: None,
             stale: HashSet::new(),

@@ -9,6 +9,7 @@ mod exec;
 mod files;
 mod filter;
 mod group;
+mod groups;
 mod hook;
 pub(crate) mod keys;
 mod life;
@@ -22,6 +23,7 @@ mod search;
 mod session;
 mod stats;
 mod table;
+mod targets;
 mod terminal;
 mod watch;
 mod webhook;
@@ -52,17 +54,17 @@ Examples:
   sessions-tui new -n api -- npm run dev
   sessions-tui attach api               ctrl-b d leaves it running, ctrl-b n goes to the next, ctrl-b ? shows the keys
   sessions-tui replay api --at 14:05     what it printed, as it was then
-  sessions-tui send api --enter 'git status' && sessions-tui wait api --for quiet && sessions-tui screen api
+  sessions-tui send api 'git status' --enter && sessions-tui wait api --for quiet
   sessions-tui exec 'cd src && make'     in this folder's own bash, which stays; -l python, -l node
   sessions-tui search 'connection refused'     in everything any session ever printed, ran or was told
   sessions-tui new -n fix --task 'Fix the login' --no-run     the record of a task; iterate, pause, resume, complete
 
 Sessions go on when you detach, close the window, or when the daemon is stopped, upgraded or killed.
-NAME is a session's name, its id, or the beginning of either if that is unambiguous.
+NAME is a session's name, its id, or the beginning of either if that is unambiguous; kill, rm, forget and reset need all of it.
 Exit codes: 0 done, 1 failed, 2 usage, 3 no such session, 4 not allowed in its present status, 5 no daemon;
   exec and eval end with the code's own, 125 if the call failed, 124 if --timeout ended it.";
 
-/// Keeps terminals alive, remembers every byte they said, and brings you back to them.
+/// Keeps terminals alive, records everything they print, and brings you back to them.
 #[derive(Parser)]
 #[command(name = "sessions-tui", version, after_help = EXAMPLES, max_term_width = 100)]
 pub struct Cli {
@@ -77,11 +79,13 @@ pub struct Cli {
 pub enum Command {
     /// Start a program in a session and attach to it; a session that lives is continued
     #[command(
-        after_help = "A name that has a live session continues it; one whose session has ended opens the next, in the folder and with the\nvariables the last one was left with.\n\nExamples:\n  sessions-tui new\n  sessions-tui new -n api -w ~/src/api -- npm run dev\n  sessions-tui new -d -n build -e CI=1 -- make -j4\n  sessions-tui new -n fix --task 'Fix the login' --mode developer --no-run\n  sessions-tui new --queue --group builds -- make test"
+        visible_alias = "start",
+        after_help = "A name whose session has ended opens the next one, in the directory and with the variables the last one was left with.\nA name that has a live session continues it; a CMD that cannot be started because the session has a program already is\nrefused with exit code 4, unless --attach-existing is given.\n\nExamples:\n  sessions-tui new\n  sessions-tui new -n api -w ~/src/api -- npm run dev\n  sessions-tui new -d -n build -e CI=1 -- make -j4\n  sessions-tui new -n fix --task 'Fix the login' --mode developer --no-run\n  sessions-tui new --queue --group builds -- make test"
     )]
     New(Box<NewArgs>),
     /// List sessions: those that live, and those that ended within a day
     #[command(
+        visible_aliases = ["list", "ps"],
         after_help = "Any filter searches all sessions, also those that ended long ago.\n\nExamples:\n  sessions-tui ls\n  sessions-tui ls --status active,paused --mode developer\n  sessions-tui ls --text login --created-after 7d --json"
     )]
     Ls(LsArgs),
@@ -119,7 +123,7 @@ pub enum Command {
     },
     /// Type into a session without attaching
     #[command(
-        after_help = "Keys: enter tab esc space backspace up down left right home end pageup pagedown insert delete\n      f1…f12 ctrl-a…ctrl-z alt-x (also C-c, M-x)\n\nExamples:\n  sessions-tui send api --enter 'npm test'\n  sessions-tui send api --key ctrl-c\n  sessions-tui send editor --key esc --key : 'wq' --enter"
+        after_help = "Options stand anywhere; -- comes before a text that begins with a dash.\n\nKeys: enter tab esc space backspace up down left right home end pageup pagedown insert delete\n      f1…f12 ctrl-a…ctrl-z alt-x (also C-c, M-x)\n\nExamples:\n  sessions-tui send api 'npm test' --enter\n  sessions-tui send api --key ctrl-c\n  sessions-tui send editor --key esc --key : 'wq' --enter\n  sessions-tui send --group builds --enter 'git pull'\n  sessions-tui send api -- --literal"
     )]
     Send(SendArgs),
     /// Print what is on a session's screen
@@ -142,6 +146,26 @@ pub enum Command {
         #[arg(long, value_name = "LINES", default_value_t = 0)]
         scrollback: u32,
     },
+    /// Print what a session printed last
+    #[command(
+        after_help = "The screen and the lines that scrolled away before it; `export --format text` prints everything.\n\nExamples:\n  sessions-tui logs api\n  sessions-tui logs api -n 50"
+    )]
+    Logs {
+        /// The session: its name, its id, or the beginning of either
+        name: String,
+        /// How many lines
+        #[arg(long, short = 'n', default_value_t = 200)]
+        lines: u32,
+    },
+    /// How a session is, or all of them
+    #[command(after_help = "Examples:\n  sessions-tui status          as ls\n  sessions-tui status api      as show")]
+    Status {
+        /// The session: its name, its id, or the beginning of either
+        name: Option<String>,
+        /// As JSON
+        #[arg(long)]
+        json: bool,
+    },
     /// Wait for something in a session
     #[command(
         after_help = "Examples:\n  sessions-tui wait build --for exit --timeout 10m\n  sessions-tui send sh --enter make && sessions-tui wait sh --for prompt\n  sessions-tui wait api --for 'text=Listening on \\d+' --timeout 30s\n  sessions-tui wait api --for quiet=2s"
@@ -160,15 +184,21 @@ pub enum Command {
         json: bool,
     },
     /// End a session's program: hang up, then kill what is left after two seconds
-    #[command(after_help = "Example:\n  sessions-tui kill api")]
+    #[command(
+        visible_alias = "stop",
+        after_help = "Needs the exact names or ids. Filters need --yes or a terminal to ask on.\n\nExamples:\n  sessions-tui kill api\n  sessions-tui kill api web\n  sessions-tui kill --group builds --yes"
+    )]
     Kill {
-        /// The session: its name, its id, or the beginning of either
-        name: String,
+        #[command(flatten)]
+        targets: targets::TargetArgs,
+        /// Do not ask before ending what filters find
+        #[arg(long, short)]
+        yes: bool,
         /// As JSON
         #[arg(long)]
         json: bool,
     },
-    /// Give a session another name
+    /// Rename a session
     #[command(after_help = "Example:\n  sessions-tui rename api backend")]
     Rename {
         /// The session: its name, its id, or the beginning of either
@@ -180,10 +210,13 @@ pub enum Command {
         json: bool,
     },
     /// Remove an ended session with its recording
-    #[command(after_help = "Example:\n  sessions-tui kill api; sessions-tui rm api")]
+    #[command(visible_aliases = ["delete", "remove"], after_help = "Needs the exact names or ids. Filters need --yes or a terminal to ask on.\n\nExamples:\n  sessions-tui kill api; sessions-tui rm api\n  sessions-tui rm --status ended,failed --created-before 7d --yes")]
     Rm {
-        /// The session: its name, its id, or the beginning of either
-        name: String,
+        #[command(flatten)]
+        targets: targets::TargetArgs,
+        /// Do not ask before removing what filters find
+        #[arg(long, short)]
+        yes: bool,
         /// As JSON
         #[arg(long)]
         json: bool,
@@ -258,10 +291,10 @@ pub enum Command {
         #[command(subcommand)]
         command: hook::HookCommand,
     },
-    /// The door for agents: tools over the Model Context Protocol, on standard input and output
+    /// MCP server for agents: tools over the Model Context Protocol, on standard input and output
     #[command(after_help = crate::mcp::HELP)]
     Mcp,
-    /// What may be wrong with the daemon, its files or this machine, and the command that mends it
+    /// Check the daemon, its files and this machine; each problem comes with the command that fixes it
     #[command(after_help = doctor::HELP)]
     Doctor(doctor::DoctorArgs),
     /// Completions for a shell, with the names of live sessions
@@ -338,10 +371,10 @@ pub struct NewArgs {
     /// About the work: model, cost, tokens, …
     #[arg(long, value_name = "JSON", value_parser = parse::json)]
     metadata: Option<serde_json::Value>,
-    /// Over when nothing happens for this long (30s, 10m, 1h, none) [default for tasks: 1h]
+    /// End after this much inactivity (30s, 10m, 1h, none) [default for tasks: 1h]
     #[arg(long, value_name = "DURATION", value_parser = shared::policy::Limit::parse, allow_hyphen_values = true)]
     idle_timeout: Option<shared::policy::Limit>,
-    /// Over after this long in all, pauses left out [default for tasks: 1d]
+    /// End after this long in all, pauses excluded [default for tasks: 1d]
     #[arg(long, value_name = "DURATION", value_parser = shared::policy::Limit::parse, allow_hyphen_values = true)]
     max_duration: Option<shared::policy::Limit>,
     /// The terminal's size until someone attaches
@@ -359,6 +392,9 @@ pub struct NewArgs {
     /// A variable for the program
     #[arg(short, long = "env", value_name = "NAME=VALUE", value_parser = parse::variable)]
     env: Vec<(String, String)>,
+    /// Use a live session of this name as it is, instead of refusing to start CMD or set variables in it
+    #[arg(long)]
+    attach_existing: bool,
     /// Print the session as JSON (with -d, --no-run or --queue)
     #[arg(long)]
     json: bool,
@@ -367,7 +403,7 @@ pub struct NewArgs {
     argv: Vec<String>,
 }
 
-#[derive(Args)]
+#[derive(Args, Default)]
 pub struct LsArgs {
     /// All, however long ago they ended
     #[arg(long, short)]
@@ -390,8 +426,11 @@ pub struct LsArgs {
 
 #[derive(Args)]
 pub struct SendArgs {
-    /// The session: its name, its id, or the beginning of either
-    name: String,
+    /// Send to this session; may be repeated. Then every word is text
+    #[arg(long, value_name = "NAME")]
+    to: Vec<String>,
+    #[command(flatten)]
+    filter: filter::FilterArgs,
     /// A key, by name; may be repeated, and comes before the text
     #[arg(long, short, value_name = "KEY", value_parser = keys::parse)]
     key: Vec<keys::Bytes>,
@@ -401,9 +440,9 @@ pub struct SendArgs {
     /// If the session is paused: keep it until that goes on, instead of refusing it
     #[arg(long)]
     queue_input: bool,
-    /// Words are joined by spaces; - reads standard input
-    #[arg(value_name = "TEXT", allow_hyphen_values = true)]
-    text: Vec<String>,
+    /// The session (without --to and filters), then the text: words are joined by spaces, - reads standard input, -- comes before a text that begins with a dash
+    #[arg(value_name = "NAME] [TEXT")]
+    words: Vec<String>,
 }
 
 #[derive(Subcommand)]
@@ -486,7 +525,7 @@ pub async fn run(cli: Cli, check_agents: config::CheckAgents) -> ExitCode {
 }
 
 fn refuse(failure: &Failure) -> ExitCode {
-    eprintln!("{}", shared::text::visible(&failure.message).replace("; ", ";\n  ").trim_end());
+    eprintln!("error: {}", shared::text::visible(&failure.message).replace("; ", ";\n  ").trim_end());
     ExitCode::from(exit_code(failure.code))
 }
 
@@ -510,9 +549,12 @@ async fn perform(paths: &Paths, command: Command) -> Result<(), Failure> {
         Command::Send(args) => terminal::send(paths, args).await,
         Command::Screen { name, language, ansi, json, scrollback } => terminal::screen(paths, name, language, ansi, json, scrollback).await,
         Command::Wait { name, condition, timeout, json } => terminal::wait(paths, name, condition, timeout, json).await,
-        Command::Kill { name, json } => session::kill(paths, name, json).await,
+        Command::Logs { name, lines } => terminal::logs(paths, name, lines).await,
+        Command::Status { name: Some(name), json } => session::show(paths, name, json).await,
+        Command::Status { name: None, json } => session::ls(paths, LsArgs { json, ..LsArgs::default() }).await,
+        Command::Kill { targets, yes, json } => session::kill(paths, targets, yes, json).await,
         Command::Rename { name, new, json } => session::rename(paths, name, new, json).await,
-        Command::Rm { name, json } => session::rm(paths, name, json).await,
+        Command::Rm { targets, yes, json } => session::rm(paths, targets, yes, json).await,
         // has exit codes of its own
         Command::Exec(command) => exec::perform(paths, command).await.map(|_| ()),
         Command::Config { .. } => Err(Failure::failed("settings are looked after elsewhere")),
@@ -558,6 +600,11 @@ fn print_on(text: &str) -> Result<bool, Failure> {
 fn print_json(value: &impl serde::Serialize) -> Result<(), Failure> {
     let text = serde_json::to_string_pretty(value).map_err(|error| Failure::failed(error.to_string()))?;
     print(&format!("{}\n", visible_json(text)))
+}
+
+/// A path as it can be printed: without its control characters.
+fn shown(path: &std::path::Path) -> String {
+    shared::text::visible(&path.to_string_lossy())
 }
 
 /// For what comes as one object a line.

@@ -52,6 +52,22 @@ pub fn own_session() -> Option<SessionId> {
     SessionId::parse(&std::env::var("SESSIONS_SESSION").ok()?)
 }
 
+/// The prefix of the tmux we are in, as tmux writes it (`C-b`); nothing outside of tmux, or if it does not answer.
+pub fn tmux_prefix() -> Option<String> {
+    std::env::var_os("TMUX")?;
+    let output =
+        std::process::Command::new("tmux").args(["show-options", "-gv", "prefix"]).stderr(std::process::Stdio::null()).output().ok()?;
+    let text = String::from_utf8(output.stdout).ok()?;
+    Some(text.trim().to_owned()).filter(|text| !text.is_empty())
+}
+
+/// What a user inside tmux has to know of the prefix: nothing if tmux's own is another key.
+pub fn tmux_hint(prefix: shared::config::Prefix) -> Option<String> {
+    let (theirs, label) = (tmux_prefix()?, prefix.label());
+    let is_same = theirs.eq_ignore_ascii_case(&format!("C-{}", prefix.letter()));
+    is_same.then(|| format!("tmux takes {label} for itself: press it twice ({label} {label} d), or set [keys] prefix in config.toml"))
+}
+
 /// Our environment, for a program that is to run as if started here. What is not Unicode is left out.
 pub fn inherited() -> Vec<(String, String)> {
     std::env::vars_os().filter_map(|(key, value)| Some((key.into_string().ok()?, value.into_string().ok()?))).collect()

@@ -28,8 +28,8 @@ const BATCH: u32 = 512 << 10;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
     /// asciicast version 3.
-    Asciicast,
     AsciicastV2,
+    AsciicastV3,
     Text,
     Html,
 }
@@ -37,8 +37,8 @@ pub enum Format {
 impl Format {
     pub fn parse(text: &str) -> Result<Self, String> {
         match text {
-            "asciicast" | "asciicast-v3" | "cast" => Ok(Self::Asciicast),
-            "asciicast-v2" => Ok(Self::AsciicastV2),
+            "asciicast" | "asciicast-v2" | "cast" => Ok(Self::AsciicastV2),
+            "asciicast-v3" => Ok(Self::AsciicastV3),
             "text" | "txt" => Ok(Self::Text),
             "html" => Ok(Self::Html),
             _ => Err("formats are asciicast (version 3), asciicast-v2, text and html".into()),
@@ -49,7 +49,8 @@ impl Format {
     pub fn of_file(name: &str) -> Option<Self> {
         let (_, end) = name.rsplit_once('.')?;
         match end.to_ascii_lowercase().as_str() {
-            "cast" => Some(Self::Asciicast),
+            // what asciinema before 3 plays too
+            "cast" => Some(Self::AsciicastV2),
             "txt" | "text" | "log" => Some(Self::Text),
             "html" | "htm" => Some(Self::Html),
             _ => None,
@@ -102,7 +103,7 @@ pub async fn export(client: &mut Client, wish: Wish, out: &mut dyn Write, mut pr
     let moment: Moment = client.call(Request::Seek { runtime: outline.runtime, seek: start }).await?;
     let screen = restore(&moment)?;
     let mut sink: Box<dyn Sink> = match wish.format {
-        Format::Asciicast => Box::new(cast::Cast::new(&outline, screen.size(), shared::asciicast::Version::V3)),
+        Format::AsciicastV3 => Box::new(cast::Cast::new(&outline, screen.size(), shared::asciicast::Version::V3)),
         Format::AsciicastV2 => Box::new(cast::Cast::new(&outline, screen.size(), shared::asciicast::Version::V2)),
         Format::Text => Box::new(text::Text::new(screen.size())),
         Format::Html => Box::new(html::Html::new(&outline, screen.size())),

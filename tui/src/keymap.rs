@@ -48,6 +48,7 @@ pub enum Action {
     Reset,
     Export,
     Forget,
+    Dismiss,
     Undo,
     Refresh,
     NextTab,
@@ -119,11 +120,12 @@ pub const ROWS: &[Row] = rows! {
     Fail "fail" "say that its task has failed" ["f"], OF_ONE;
     Kill "kill" "end its program" ["x"], OF_ONE;
     Remove "remove" "remove an ended one, with its recording" ["D", "delete"], OF_ONE;
-    Rename "rename" "another name" ["R", "f2"], OF_ONE;
+    Rename "rename" "rename" ["R", "f2"], OF_ONE;
     Reset "reset" "end it and forget folder and variables" ["Z"], OF_ONE;
     Export "export" "write its recording to a file" ["E"], OF_ONE;
     Forget "forget" "take its recordings away, keep the record" ["F"], OF_ONE;
-    Undo "undo" "undo the last change that can be undone" ["u"], OF_ONE;
+    Dismiss "dismiss" "dismiss its question without answering" ["d"], OF_ONE;
+    Undo "undo" "undo the last change: pause, resume, rename" ["u"], OF_ONE;
     Down "down" "down" ["j", "down"], EVERYWHERE;
     Up "up" "up" ["k", "up"], EVERYWHERE;
     Left "left" "left" ["h", "left"], &[Grid];
@@ -150,7 +152,7 @@ pub const ROWS: &[Row] = rows! {
     Search "search" "search everything that was ever printed, run or told" ["ctrl-s", "F3"], &[Stats, Messages];
     Search "search" "a new search" ["ctrl-s", "F3"], &[Hits];
     Stats "statistics" "statistics" ["T"], &[List, Grid, Beside, Detail, Messages, Hits];
-    Messages "messages" "what was said here" ["m"], &[List, Grid, Beside, Detail, Stats, Hits];
+    Messages "messages" "messages" ["m"], &[List, Grid, Beside, Detail, Stats, Hits];
     NextTab "next-tab" "next page" ["tab"], &[Detail];
     PreviousTab "previous-tab" "page before" ["backtab"], &[Detail];
     Kinds "kinds" "which kinds of events; files since when" ["K"], &[Detail];
@@ -166,6 +168,58 @@ pub const ROWS: &[Row] = rows! {
     Quit "quit" "leave; sessions go on" ["q"], SESSIONS;
     Quit "quit" "back" ["q"], IN_VIEWS;
 };
+
+/// Subjects of the help, in its order.
+const SECTIONS: [&str; 6] = ["Open and start", "Change", "Move", "The list", "Pages and the rest", "After the prefix, and more"];
+
+fn section(action: Action) -> &'static str {
+    match action {
+        Action::Open | Action::Split | Action::Watch | Action::New | Action::Detail | Action::Replay | Action::Attach => SECTIONS[0],
+        Action::Send
+        | Action::Exec
+        | Action::PauseResume
+        | Action::Hibernate
+        | Action::Complete
+        | Action::Fail
+        | Action::Kill
+        | Action::Remove
+        | Action::Rename
+        | Action::Reset
+        | Action::Export
+        | Action::Forget
+        | Action::Dismiss
+        | Action::Undo
+        | Action::Cancel
+        | Action::Copy => SECTIONS[1],
+        Action::Down
+        | Action::Up
+        | Action::Left
+        | Action::Right
+        | Action::PageDown
+        | Action::PageUp
+        | Action::First
+        | Action::Last
+        | Action::NextTab
+        | Action::PreviousTab => SECTIONS[2],
+        Action::Filter
+        | Action::Select
+        | Action::SelectAll
+        | Action::Sort
+        | Action::Group
+        | Action::Scope
+        | Action::Preview
+        | Action::Grid
+        | Action::Kinds => SECTIONS[3],
+        Action::Search
+        | Action::Stats
+        | Action::Messages
+        | Action::Refresh
+        | Action::Palette
+        | Action::Help
+        | Action::Back
+        | Action::Quit => SECTIONS[4],
+    }
+}
 
 /// Keys behind the prefix, of the terminal beside the list; the empty one is the prefix itself.
 const PREFIXED: &[(&str, &str)] = &[
@@ -416,6 +470,20 @@ impl Keymap {
             Place::Detail | Place::Stats | Place::Messages => Vec::new(),
         };
         own.chain(more).collect()
+    }
+
+    /// As `help`, by subject.
+    pub fn sections(&self, place: Place, prefix: Prefix) -> Vec<(&'static str, Vec<(String, &'static str)>)> {
+        let mut sections: Vec<(&'static str, Vec<(String, &'static str)>)> = SECTIONS.iter().map(|title| (*title, Vec::new())).collect();
+        let rows = ROWS.iter().zip(&self.keys).filter(|(row, keys)| row.places.contains(&place) && !keys.is_empty());
+        let titles = rows.map(|(row, _)| section(row.action)).chain(std::iter::repeat("After the prefix, and more"));
+        for (title, row) in titles.zip(self.help(place, prefix)) {
+            if let Some((_, rows)) = sections.iter_mut().find(|(known, _)| *known == title) {
+                rows.push(row);
+            }
+        }
+        sections.retain(|(_, rows)| !rows.is_empty());
+        sections
     }
 
     /// Every action of a place, for the palette.

@@ -2,6 +2,7 @@
 
 mod app;
 mod attach;
+mod background;
 pub mod cli;
 mod client;
 mod connect;

@@ -19,7 +19,7 @@ fn main() -> ExitCode {
     let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().max_blocking_threads(8).build() {
         Ok(runtime) => runtime,
         Err(error) => {
-            eprintln!("cannot start: {error}");
+            eprintln!("error: cannot start: {error}");
             return ExitCode::FAILURE;
         }
     };
@@ -76,7 +76,7 @@ fn refuse(error: &str, already_running: bool, detached: bool) -> ExitCode {
     if detached {
         cli::announce_refusal(error, already_running);
     } else {
-        eprintln!("{error}");
+        eprintln!("error: {}", shared::text::visible(error));
     }
     if already_running { ExitCode::from(tui::ALREADY_RUNNING) } else { ExitCode::FAILURE }
 }

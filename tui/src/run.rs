@@ -10,7 +10,7 @@ mod search;
 use std::collections::{HashMap, VecDeque};
 use std::time::{Duration, Instant};
 
-use crossterm::event::{Event as TerminalEvent, EventStream};
+use crossterm::event::{Event as TerminalEvent, EventStream, KeyCode, KeyEvent, KeyModifiers};
 use futures_util::StreamExt;
 use ratatui::layout::Rect;
 use shared::config::Config;
@@ -24,6 +24,7 @@ use tokio::task::{AbortHandle, JoinHandle};
 
 use crate::app::{App, Setting};
 use crate::attach::{self, Wish};
+use crate::background::LateReply;
 use crate::client::{Acts, Client, Incoming};
 use crate::connect::{self, Crashes};
 use crate::event::{Asked, Effect, Event, PaneOrder, Then};
@@ -49,8 +50,9 @@ pub async fn dashboard(paths: &Paths) -> Result<(), Failure> {
         return Err(Failure::usage("the dashboard needs a terminal: in scripts use `sessions-tui ls`, or see `sessions-tui --help`"));
     }
     report::on_panic(paths);
+    let reply = settings::ask_background(paths);
     let (look, mut complaints) = settings::read(paths).unwrap_or_else(|why| {
-        let (look, _) = Look::of(&Config::default(), settings::colours());
+        let (look, _) = Look::of(&Config::default(), settings::colours(), settings::background());
         (look, vec![format!("{why}; the defaults are used")])
     });
     let (remembered, wrong) = keep::load(paths);
@@ -65,7 +67,8 @@ pub async fn dashboard(paths: &Paths) -> Result<(), Failure> {
         remembered,
     };
     let client = watching(paths).await?;
-    let (app, effects) = App::new(setting);
+    let (mut app, effects) = App::new(setting);
+    app.tmux_hint = environment::tmux_hint(app.prefix);
     let (said, hears) = mpsc::channel(WAITING);
     let mut dashboard = Dashboard {
         paths: paths.clone(),
@@ -79,10 +82,24 @@ pub async fn dashboard(paths: &Paths) -> Result<(), Failure> {
         pane: None,
         search: None,
         began: Instant::now(),
-        events: complaints.into_iter().map(Event::Complaint).collect(),
+        events: complaints.into_iter().map(Event::Complaint).chain(typed_before(&reply.typed)).collect(),
+        late: LateReply::of(&reply),
         effects: effects.into(),
     };
     dashboard.run().await
+}
+
+/// Keys that came while the terminal was asked something.
+fn typed_before(bytes: &[u8]) -> Vec<Event> {
+    let key = |byte: u8| match byte {
+        b'\r' | b'\n' => Some(KeyCode::Enter),
+        b'\t' => Some(KeyCode::Tab),
+        0x1b => Some(KeyCode::Esc),
+        0x7f => Some(KeyCode::Backspace),
+        b' '..=b'~' => Some(KeyCode::Char(char::from(byte))),
+        _ => None,
+    };
+    bytes.iter().filter_map(|byte| key(*byte)).map(|code| Event::Key(KeyEvent::new(code, KeyModifiers::NONE))).collect()
 }
 
 /// A connection that hears of every change.
@@ -127,6 +144,8 @@ struct Dashboard {
     hears: mpsc::Receiver<Event>,
     pane: Option<pane::Handle>,
     search: Option<AbortHandle>,
+    /// The terminal's answer to a question, if it is still due.
+    late: LateReply,
     began: Instant,
     events: VecDeque<Event>,
     effects: VecDeque<Effect>,
@@ -233,6 +252,7 @@ impl Dashboard {
                     self.events.push_back(Event::Resized(Rect::new(0, 0, size.width, size.height)));
                 }
                 key = keys.next() => match key {
+                    Some(Ok(TerminalEvent::Key(key))) if self.late.takes(&key) => {}
                     Some(Ok(TerminalEvent::Key(key))) => self.events.push_back(Event::Key(key)),
                     Some(Ok(TerminalEvent::Mouse(mouse))) => self.events.push_back(Event::Mouse(mouse)),
                     Some(Ok(TerminalEvent::Paste(text))) => self.events.push_back(Event::Paste(text)),

@@ -4,12 +4,14 @@ use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::Read;
 use std::path::Path;
+use std::sync::OnceLock;
 
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 use shared::config::{Config, Keys, Prefix, ThemeConfig, Wrong};
 use shared::paths::Paths;
 
+use crate::background::{self, Background};
 use crate::keymap::Keymap;
 use crate::theme::{Colours, Theme};
 
@@ -23,9 +25,9 @@ pub struct Look {
 
 impl Look {
     /// What makes no sense is said, and the rest is used.
-    pub fn of(config: &Config, colours: Colours) -> (Self, Vec<Wrong>) {
+    pub fn of(config: &Config, colours: Colours, background: Background) -> (Self, Vec<Wrong>) {
         let (keymap, mut wrong) = Keymap::with(&config.keys.dashboard);
-        let (theme, of_theme) = Theme::new(config.theme.name.as_deref(), &config.theme.colours, colours);
+        let (theme, of_theme) = Theme::new(config.theme.name.as_deref(), &config.theme.colours, colours, background);
         wrong.extend(of_theme);
         (Self { keymap, theme, prefix: config.keys.prefix }, wrong)
     }
@@ -37,9 +39,31 @@ pub fn colours() -> Colours {
     Colours::of(!variable("NO_COLOR").is_empty(), &variable("TERM"), &variable("COLORTERM"))
 }
 
+/// What the terminal has answered, once it was asked.
+static BACKGROUND: OnceLock<Background> = OnceLock::new();
+
+/// The background as the terminal told it, else as the environment does.
+pub fn background() -> Background {
+    let variable = || std::env::var("COLORFGBG").ok().as_deref().and_then(background::of_variable);
+    BACKGROUND.get().copied().or_else(variable).unwrap_or(Background::Dark)
+}
+
+/// Asks the terminal for its background, if that decides about the theme.
+pub fn ask_background(paths: &Paths) -> background::Reply {
+    let is_chosen = load_config(paths).0.theme.name.is_some();
+    if is_chosen || colours() != Colours::Many || BACKGROUND.get().is_some() {
+        return background::Reply { is_complete: true, ..background::Reply::default() };
+    }
+    let reply = background::ask();
+    if let Some(found) = reply.background {
+        let _ = BACKGROUND.set(found);
+    }
+    reply
+}
+
 /// What is wrong with keys and colours.
 pub fn check_look(config: &Config) -> Vec<Wrong> {
-    Look::of(config, Colours::Many).1
+    Look::of(config, Colours::Many, Background::Dark).1
 }
 
 /// Nobody writes so much by hand.
@@ -97,7 +121,7 @@ pub fn load_config(paths: &Paths) -> (Config, Option<String>) {
 pub fn read(paths: &Paths) -> Result<(Look, Vec<String>), String> {
     let text = text(&paths.config_file())?.unwrap_or_default();
     let config = Config::parse(&text).map_err(|error| error.to_string())?;
-    let (look, wrong) = Look::of(&config, colours());
+    let (look, wrong) = Look::of(&config, colours(), background());
     Ok((look, wrong.iter().map(|wrong| wrong.located(&text).to_string()).collect()))
 }
 

@@ -7,6 +7,8 @@ use shared::attention::Attention;
 use shared::config::{Wrong, did_you_mean};
 use shared::session::Status;
 
+use crate::background::Background;
+
 #[derive(Clone, Debug, PartialEq)]
 pub struct Theme {
     pub text: Style,
@@ -63,12 +65,13 @@ impl Colours {
 
 impl Theme {
     /// The theme of the settings, as far as the terminal can show it, and what is wrong with the settings.
-    pub fn new(name: Option<&str>, own: &BTreeMap<String, String>, colours: Colours) -> (Self, Vec<Wrong>) {
+    pub fn new(name: Option<&str>, own: &BTreeMap<String, String>, colours: Colours, background: Background) -> (Self, Vec<Wrong>) {
         let complaints = Self::wrong(name, own);
         let mut theme = match (name, colours) {
             (_, Colours::None) => return (Self { has_colours: false, ..Self::none() }, complaints),
             (Some("none"), _) => return (Self::none(), complaints),
             (Some("light"), _) => Self::light(),
+            (None, Colours::Many) if background == Background::Light => Self::light(),
             (Some("contrast"), _) => Self::contrast(),
             (Some("16"), _) | (None, Colours::Sixteen) => Self::sixteen(),
             (Some(_), _) | (None, Colours::Many) => Self::dark(),
@@ -121,7 +124,7 @@ impl Theme {
         let rgb = Color::Indexed;
         Self {
             text: Style::new(),
-            dim: Style::new().fg(rgb(245)),
+            dim: Style::new().fg(rgb(249)),
             strong: Style::new().add_modifier(Modifier::BOLD),
             accent: Style::new().fg(rgb(117)).add_modifier(Modifier::BOLD),
             good: Style::new().fg(rgb(114)),
@@ -129,7 +132,7 @@ impl Theme {
             bad: Style::new().fg(rgb(210)),
             note: Style::new().fg(rgb(80)),
             cursor: Style::new().bg(rgb(237)),
-            selected: Style::new().bg(rgb(23)),
+            selected: Style::new().bg(rgb(17)),
             border: Style::new().fg(rgb(240)),
             focus: Style::new().fg(rgb(117)),
             banner: Style::new().fg(rgb(16)).bg(rgb(221)),
@@ -143,15 +146,15 @@ impl Theme {
         let rgb = Color::Indexed;
         Self {
             text: Style::new(),
-            dim: Style::new().fg(rgb(242)),
+            dim: Style::new().fg(rgb(240)),
             strong: Style::new().add_modifier(Modifier::BOLD),
             accent: Style::new().fg(rgb(25)).add_modifier(Modifier::BOLD),
-            good: Style::new().fg(rgb(28)),
-            warn: Style::new().fg(rgb(130)),
+            good: Style::new().fg(rgb(22)),
+            warn: Style::new().fg(rgb(94)),
             bad: Style::new().fg(rgb(124)),
-            note: Style::new().fg(rgb(30)),
-            cursor: Style::new().bg(rgb(254)),
-            selected: Style::new().bg(rgb(153)),
+            note: Style::new().fg(rgb(23)),
+            cursor: Style::new().bg(rgb(255)),
+            selected: Style::new().bg(rgb(195)),
             border: Style::new().fg(rgb(248)),
             focus: Style::new().fg(rgb(25)),
             banner: Style::new().fg(rgb(231)).bg(rgb(130)),
@@ -232,7 +235,7 @@ impl Theme {
         match status {
             Status::Active => self.good,
             Status::Queued | Status::Paused => self.warn,
-            Status::Completed => self.dim,
+            Status::Completed | Status::Ended => self.dim,
             Status::Failed | Status::Timeout => self.bad,
         }
     }
@@ -266,8 +269,17 @@ mod tests {
         ] {
             assert_eq!(Colours::of(no_color, term, colorterm), expected, "{term} {colorterm}");
         }
-        let (theme, _) = Theme::new(Some("dark"), &BTreeMap::new(), Colours::None);
+        let (theme, _) = Theme::new(Some("dark"), &BTreeMap::new(), Colours::None, Background::Dark);
         assert_eq!(theme, Theme { has_colours: false, ..Theme::none() });
+    }
+
+    #[test]
+    fn a_light_background_gets_the_light_theme_unless_the_user_chose_one() {
+        let of = |name, colours, background| Theme::new(name, &BTreeMap::new(), colours, background).0;
+        assert_eq!(of(None, Colours::Many, Background::Light), Theme::light());
+        assert_eq!(of(None, Colours::Many, Background::Dark), Theme::dark());
+        assert_eq!(of(Some("dark"), Colours::Many, Background::Light), Theme::dark());
+        assert_eq!(of(None, Colours::Sixteen, Background::Light), Theme::sixteen());
     }
 
     #[test]
@@ -277,13 +289,13 @@ mod tests {
             ("good".to_owned(), "gren".to_owned()),
             ("glow".to_owned(), "red".to_owned()),
         ]);
-        let (theme, complaints) = Theme::new(None, &own, Colours::Many);
+        let (theme, complaints) = Theme::new(None, &own, Colours::Many, Background::Dark);
         assert_eq!(theme.accent.fg, Some(Color::Rgb(255, 136, 0)));
         assert_eq!(complaints.len(), 2, "{complaints:?}");
-        assert_eq!(Theme::new(Some("drak"), &BTreeMap::new(), Colours::Many).1.len(), 1);
-        assert_eq!(Theme::new(Some("none"), &own, Colours::None).1.len(), 2, "wrong is wrong on every terminal");
+        assert_eq!(Theme::new(Some("drak"), &BTreeMap::new(), Colours::Many, Background::Dark).1.len(), 1);
+        assert_eq!(Theme::new(Some("none"), &own, Colours::None, Background::Dark).1.len(), 2, "wrong is wrong on every terminal");
         let misspelt = BTreeMap::from([("nam".to_owned(), "dark".to_owned())]);
-        let said = Theme::new(None, &misspelt, Colours::Many).1.swap_remove(0).reason;
+        let said = Theme::new(None, &misspelt, Colours::Many, Background::Dark).1.swap_remove(0).reason;
         assert!(said.contains("did you mean \"name\"?"), "{said}");
     }
 }

@@ -134,7 +134,7 @@ fn cell(text: &str, width: usize) -> String {
 }
 
 /// A line with a title in it: `── api ─ npm run dev ─────`.
-fn rule(title: &[(String, Style)], right: &str, style: Style, area: Rect, frame: &mut Frame<'_>) {
+fn rule(title: &[(String, Style)], (right, beside): (&str, Style), style: Style, area: Rect, frame: &mut Frame<'_>) {
     let buffer = frame.buffer_mut();
     for x in area.left()..area.right() {
         buffer[(x, area.y)].set_symbol("─").set_style(style);
@@ -151,14 +151,19 @@ fn rule(title: &[(String, Style)], right: &str, style: Style, area: Rect, frame:
         let text = fit(&visible(text), left.saturating_sub(2));
         let padded = format!(" {text} ");
         let width = columns(&padded);
-        buffer.set_stringn(x, area.y, &padded, left, *style);
+        buffer.set_stringn(x, area.y, &padded, left, over(*style));
         x += width as u16;
         left = left.saturating_sub(width + 1);
         x += 1;
     }
     if has_right {
-        buffer.set_stringn(area.right() - right_width - 3, area.y, format!(" {right} "), usize::from(right_width) + 2, style);
+        buffer.set_stringn(area.right() - right_width - 3, area.y, format!(" {right} "), usize::from(right_width) + 2, over(beside));
     }
+}
+
+/// For a text that is written over a line: a style without a colour would take the line's, which is faint.
+fn over(style: Style) -> Style {
+    Style::new().fg(Color::Reset).patch(style)
 }
 
 /// By words; a word that is too long is cut.

@@ -7,7 +7,7 @@ use super::{Evidence, HIDDEN_LINE, Moment, Watched, asks_for_approval, needs, pr
 
 const CHANGES_REPORT: &str = "its next report, the end of the program, or the next prompt of the shell";
 const CHANGES_HOOK: &str = "its next hook, a report of its own, the next prompt of the shell; ten minutes of silence while it works";
-const CHANGES_CALL: &str = "somebody looks or types; a report or hook that says more";
+const CHANGES_CALL: &str = "input, or a dismissal; of a bell also a look; a report or hook that says more";
 const CHANGES_TITLE: &str = "another title";
 const CHANGES_PROGRESS: &str = "the next progress, or the next prompt";
 const CHANGES_SHELL: &str = "the shell's next mark";
@@ -48,9 +48,13 @@ impl Evidence {
             add("hook", 80, hook.needs(watched), CHANGES_HOOK, ignored);
         }
         let seen = |at: Timestamp| watched.has_seen(at).then_some("somebody has seen it");
+        let dismissed = |at: Timestamp| {
+            let is_shown = watched == Watched::Now;
+            is_shown.then_some("a client has control and shows it").or(self.is_dismissed(at).then_some("it was dismissed"))
+        };
         if let Some((at, text)) = &self.notification {
             let state = if asks_for_approval(text) { Attention::WaitingApproval } else { Attention::WaitingAnswer };
-            add("notification", 60, needs(state, *at, text), CHANGES_CALL, seen(*at));
+            add("notification", 60, needs(state, *at, text), CHANGES_CALL, dismissed(*at));
         }
         if let Some(at) = self.bell {
             add("bell", 60, needs(Attention::WaitingAnswer, at, "the bell rang"), CHANGES_CALL, seen(at));

@@ -38,7 +38,9 @@ fn after(steps: Vec<Step>) -> Evidence {
             Say(event) => {
                 evidence.hear(&[located(event)], at(second));
             }
-            Type => evidence.typed(at(second)),
+            Type => {
+                evidence.typed(at(second));
+            }
         }
     }
     evidence
@@ -70,7 +72,8 @@ fn what_evidence_comes_to() {
         (vec![Say(notification("Build done"))], never, Some((WaitingAnswer, 1, "Build done"))),
         (vec![Say(notification("needs your Approval"))], never, Some((WaitingApproval, 1, "needs your Approval"))),
         (vec![Say(notification("a\u{202e}b"))], never, Some((WaitingAnswer, 1, "a·b"))),
-        (vec![Say(notification("x"))], Watched::Since(Some(at(1))), None),
+        // looking at a question is no answer
+        (vec![Say(notification("x"))], Watched::Since(Some(at(1))), Some((WaitingAnswer, 1, "x"))),
         (vec![Say(notification("x"))], Watched::Now, None),
         (vec![Say(notification("x")), Type], never, Some((Unknown, 2, "nothing has been said since something was typed"))),
         (vec![Say(Event::Bell)], never, Some((WaitingAnswer, 1, "the bell rang"))),

@@ -272,6 +272,10 @@ pub async fn commands(context: &Context, name: String, limit: Option<u32>) -> Re
 /// Ends the interpreters, then forgets what their terminals remember: in this order, so that whatever they still do is forgotten too.
 pub async fn reset(context: &Context, place: Place, language: Option<Language>, author: Author) -> Result<ResetDone, Failure> {
     let what = language.map_or("runtimes".to_owned(), |language| format!("{language} runtime"));
+    if let Place::Session(name) = &place {
+        // what is reset cannot be brought back: no prefix
+        context.store.find_exact(name.clone()).await?;
+    }
     let Some(session) = session_of(context, &place).await? else {
         return Ok(ResetDone {
             reset: true,

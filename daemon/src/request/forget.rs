@@ -7,7 +7,7 @@ use shared::event::Author;
 use shared::id::Offset;
 use shared::message::{Code, Failure, Forgotten};
 
-use super::find;
+use super::find_exact;
 use crate::context::Context;
 use crate::recording;
 
@@ -15,7 +15,7 @@ use crate::recording;
 const PATIENCE: Duration = Duration::from_secs(3);
 
 pub async fn forget(context: &Context, name: String, author: Author) -> Result<Forgotten, Failure> {
-    let session = find(context, name).await?;
+    let session = find_exact(context, name).await?;
     let mut bytes = 0;
     let mut is_live = false;
     // what is being written beside a recording just now would outlive it

@@ -6,7 +6,7 @@ use shared::message::{Changed, Code, Failure, Previous};
 use shared::session::Session;
 
 use super::session::{end_leftovers, end_runtimes};
-use super::{find, find_to_use, with_live};
+use super::{find_exact, find_to_use, with_live};
 use crate::context::Context;
 use crate::store::{Asked, EndAsked};
 
@@ -32,8 +32,8 @@ pub async fn fail(context: &Context, name: String, error: String, author: Author
 /// Ends the session and its program, then forgets folder and variables: in this order, so that whatever the program still
 /// does is forgotten too.
 pub async fn reset(context: &Context, name: String, author: Author) -> Result<Changed, Failure> {
-    let session = find(context, name).await?;
-    let latest = context.store.find(session.name.clone()).await?.session;
+    let session = find_exact(context, name).await?;
+    let latest = context.store.find_exact(session.name.clone()).await?.session;
     if latest != session.id {
         return Err(Failure::new(
             Code::Status,

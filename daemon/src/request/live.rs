@@ -241,3 +241,15 @@ pub async fn seen(context: &Context, name: String) -> Result<(), Failure> {
     }
     Ok(())
 }
+
+/// A person dismisses what a session asks. That it has ended is dismissed with it.
+pub async fn dismiss(context: &Context, name: String) -> Result<(), Failure> {
+    let session = find(context, name).await?;
+    context.store.seen(session.id).await?;
+    context.store.answered(session.id).await?;
+    if let Some(handle) = context.registry.of_session(session.id) {
+        handle.seen().await;
+        handle.dismiss().await;
+    }
+    Ok(())
+}

@@ -13,7 +13,7 @@ use shared::runtime::Keeps;
 use shared::session::{Session, Status};
 
 use super::record::data;
-use super::{find, with_handles, with_live};
+use super::{find, find_exact, with_handles, with_live};
 use crate::agent::Known;
 use crate::context::Context;
 use crate::holder::link::Link;
@@ -53,6 +53,7 @@ pub async fn new(context: &Context, new: NewSession, author: Author) -> Result<C
         here: new.here,
         workspace: new.workspace,
         program,
+        must_start: new.must_start,
         user: new.user,
         channel: new.channel,
         mode: new.mode,
@@ -185,7 +186,7 @@ async fn check_program(context: &Context, new: &NewSession) -> Result<(), Failur
         return Ok(());
     }
     let is_known = match &new.name {
-        Some(name) => context.store.find(name.clone()).await.is_ok(),
+        Some(name) => context.store.find_exact(name.clone()).await.is_ok(),
         None => false,
     };
     if is_known { Ok(()) } else { Err(Failure::failed(format!("cannot start {}: no such program", shared::text::visible(program)))) }
@@ -297,7 +298,7 @@ pub async fn rename(context: &Context, name: String, new: String, author: Author
 
 /// Ends the program, and with it the session. One without a program just ends, a queued one is cancelled.
 pub async fn kill(context: &Context, name: String, author: Author) -> Result<Changed, Failure> {
-    let session = find(context, name).await?;
+    let session = find_exact(context, name).await?;
     let had_ended = session.status.has_ended();
     match context.store.ask_to_end(session.id, "killed", author).await? {
         EndAsked::Program(runtimes) | EndAsked::Ended(runtimes) => {
@@ -396,7 +397,7 @@ pub async fn end_behind(socket: &Path, grace_ms: u32) -> bool {
 
 /// Takes a thread away for good, recordings included. A live one has to be ended first.
 pub async fn remove(context: &Context, name: String) -> Result<Gone, Failure> {
-    let session = match find(context, name.clone()).await {
+    let session = match find_exact(context, name.clone()).await {
         Err(_) if context.store.remove_empty(name.clone()).await? => return Ok(Gone { name }),
         found => found?,
     };

@@ -204,6 +204,8 @@ async fn ended_shot(context: &Context, session: &Session, scrollback: u32) -> Re
 pub(super) fn no_screen(session: &Session) -> Failure {
     let why = match &session.runtime_state {
         Some(RuntimeState::Refused { .. }) => session.error.as_deref().unwrap_or("it never started"),
+        // an interpreter has no screen, and its recording is its own
+        None if session.runtime.is_none() => "no program was started in it; `history` shows its execs, `replay -l LANGUAGE` plays them",
         _ => "nothing of it was recorded",
     };
     Failure::new(Code::Status, format!("session {} has no screen: {why}", session.name))

@@ -18,7 +18,7 @@ pub async fn wait(context: &Context, name: String, condition: Condition, timeout
     let outcome = match timeout_ms {
         Some(ms) => tokio::time::timeout(Duration::from_millis(ms), work)
             .await
-            .map_err(|_| Failure::new(Code::TimedOut, format!("waited {ms} ms for {label} in vain")))?,
+            .map_err(|_| Failure::new(Code::TimedOut, format!("timed out after {} waiting for {label}", shared::policy::Span { ms })))?,
         None => work.await,
     };
     outcome?;

@@ -57,7 +57,7 @@ pub async fn list(context: &Context) -> Result<Vec<Webhook>, Failure> {
 }
 
 pub async fn remove(context: &Context, word: String) -> Result<Webhook, Failure> {
-    let id = context.store.find_webhook(word).await?;
+    let id = context.store.find_webhook_exact(word).await?;
     Ok(context.store.remove_webhook(id).await?)
 }
 

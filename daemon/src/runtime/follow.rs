@@ -545,6 +545,7 @@ impl Runtime {
                 let _ = answer.send(self.look(after).await);
             }
             Ask::Seen => self.attention_may_have_changed(),
+            Ask::Dismiss => self.dismissed(),
             Ask::Hooked(agent, hook) => self.hear_hook(agent, hook),
             Ask::WaitText { pattern, found } => self.wait_for_text(pattern, found).await,
             Ask::WaitPrompt(found) => self.wait_for_prompt(found),

@@ -226,6 +226,11 @@ impl Facts {
         self.seen_at.fetch_max(at.as_microsecond(), Ordering::Relaxed);
     }
 
+    /// What asked before this was answered or dismissed while an earlier daemon ran.
+    pub fn set_answered(&self, at: jiff::Timestamp) {
+        self.evidence(|evidence| evidence.dismissed_before(at));
+    }
+
     /// Whether it needs a person; nothing if it has said nothing.
     pub fn needs(&self) -> Option<Needs> {
         let (watched, moment) = (self.watched(), self.moment());
@@ -406,6 +411,11 @@ impl RuntimeHandle {
     pub async fn seen(&self) {
         self.facts.set_seen(jiff::Timestamp::now());
         self.say(Ask::Seen).await;
+    }
+
+    /// A person dismisses what it asks.
+    pub async fn dismiss(&self) {
+        self.say(Ask::Dismiss).await;
     }
 
     /// An agent's hook was called in it.

@@ -107,15 +107,40 @@ impl Runtime {
         if from == Typist::Api || attention::is_typed(bytes) {
             let had_hook = self.facts.evidence(|evidence| evidence.hook().is_some());
             let enters = bytes.iter().any(|byte| matches!(byte, b'\r' | b'\n'));
-            self.facts.evidence(|evidence| {
-                evidence.typed(jiff::Timestamp::now());
+            let is_answer = self.facts.evidence(|evidence| {
+                let is_answer = evidence.typed(jiff::Timestamp::now());
                 if enters {
                     evidence.entered();
                 }
+                is_answer
             });
             self.attention_may_have_changed();
             self.forget_hook_if_over(had_hook);
+            if is_answer {
+                self.keep_answered();
+            }
         }
+    }
+
+    /// A person dismisses what it asks.
+    pub(super) fn dismissed(&mut self) {
+        let had_hook = self.facts.evidence(|evidence| evidence.hook().is_some());
+        self.facts.evidence(|evidence| evidence.dismiss(jiff::Timestamp::now()));
+        self.attention_may_have_changed();
+        self.forget_hook_if_over(had_hook);
+        self.keep_answered();
+    }
+
+    /// The next daemon reads the question in the recording again, but not its answer.
+    fn keep_answered(&self) {
+        let (context, session) = (self.context.clone(), self.facts.session());
+        tokio::spawn(async move {
+            match context.store.answered(session).await {
+                // a session removed meanwhile has no question
+                Ok(()) | Err(crate::store::Error::Gone) => {}
+                Err(error) => context.log.warn(&format!("storing that session {session} was answered: {error}")),
+            }
+        });
     }
 
     /// A person has looked.

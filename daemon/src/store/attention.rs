@@ -36,6 +36,18 @@ impl StoreHandle {
         self.see(session, false).await
     }
 
+    /// What it asked until now was answered or dismissed.
+    pub async fn answered(&self, session: SessionId) -> Result<()> {
+        let now = jiff::Timestamp::now();
+        self.write_beside(Durability::Process, move |change| {
+            match change.execute("UPDATE sessions SET answered_at = ?2 WHERE id = ?1", params![session.to_string(), micros(now)])? {
+                0 => Err(super::Error::Gone),
+                _ => Ok(()),
+            }
+        })
+        .await
+    }
+
     async fn see(&self, session: SessionId, tells: bool) -> Result<()> {
         let now = jiff::Timestamp::now();
         self.write_beside(Durability::Process, move |change| {

@@ -124,7 +124,7 @@ fn clauses(old: &Old, status: &str) -> (String, Vec<Sql>) {
     let (clauses, mut values) = conditions(&old.filter);
     values.push(Sql::Integer(micros(old.ended_before)));
     let clauses = format!(
-        "{clauses} AND ended_at < ?{} AND {status} IN ('completed', 'failed', 'timeout')
+        "{clauses} AND ended_at < ?{} AND {status} IN ('completed', 'failed', 'timeout', 'ended')
          AND NOT EXISTS (SELECT 1 FROM runtimes WHERE session_id = sessions.id AND is_live)",
         values.len()
     );

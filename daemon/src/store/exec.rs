@@ -13,7 +13,7 @@ use shared::name;
 use shared::session::Status;
 
 use super::interpreter::Absent;
-use super::thread::find;
+use super::thread::{NameMatch, find};
 use super::{Change, Durability, Error, Fact, New, Result, StoreHandle, broken, json as stored, micros, parse, timestamp};
 
 /// Of the code, in events: the rest is in the history.
@@ -327,7 +327,7 @@ fn read_stage(text: &str) -> Result<Stage> {
 /// The latest session of a place.
 fn place_of(connection: &Connection, place: &Place) -> Result<Option<SessionId>> {
     match place {
-        Place::Session(word) => Ok(Some(find(connection, word)?.map_err(Error::Refusal)?.session)),
+        Place::Session(word) => Ok(Some(find(connection, word, NameMatch::Prefix)?.map_err(Error::Refusal)?.session)),
         Place::Workspace(folder) => {
             let found: Option<String> = connection
                 .prepare_cached(
@@ -412,7 +412,7 @@ impl Change<'_> {
                 Status::Queued => {
                     return Err(Error::Refused(format!("cannot {}: session {} is queued", asked.verb.as_str(), found.name)));
                 }
-                Status::Completed | Status::Failed | Status::Timeout => {}
+                Status::Completed | Status::Failed | Status::Timeout | Status::Ended => {}
             }
             let new = New { name: Some(found.name), here: found.workspace, ..(asked.new)() };
             return self.open_for(new, asked);

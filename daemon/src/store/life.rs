@@ -361,15 +361,10 @@ impl Change<'_> {
     }
 
     fn end(&mut self, session: SessionId, standing: Standing, reason: &'static str, author: Author) -> Result<()> {
-        let (step, reason) = if standing.status == Status::Queued { (Step::Cancel, "cancelled") } else { (Step::Fail, reason) };
+        let (step, reason) = if standing.status == Status::Queued { (Step::Cancel, "cancelled") } else { (Step::End, reason) };
         let standing = self.out_of_pause(session, standing, reason, author)?;
-        self.step(
-            session,
-            &standing,
-            step,
-            &Words { reason: Some(reason), error: Some("ended on request"), is_known: author != Author::Agent, ..Words::default() },
-        )?;
-        self.tell(Fact::new(session, author, "error", json!({"reason": reason})))
+        self.step(session, &standing, step, &Words { reason: Some(reason), is_known: author != Author::Agent, ..Words::default() })?;
+        self.tell(lifecycle::ended(session, author, reason))
     }
 
     /// A paused session ends by way of `active`, as drawn; both steps are told.
@@ -390,8 +385,9 @@ impl Change<'_> {
         }
         let step = match (standing.status, ending.status) {
             // its program was refused the moment it should have started
-            (Status::Queued, _) => Step::Cancel,
+            (Status::Queued, _) => Step::FailToStart,
             (_, Status::Completed) => Step::Complete,
+            (_, Status::Ended) => Step::End,
             _ => Step::Fail,
         };
         let standing = self.out_of_pause(session, standing, "its program ended", Author::Daemon)?;

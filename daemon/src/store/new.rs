@@ -31,6 +31,8 @@ pub struct New {
     /// The folder the user named.
     pub workspace: Option<String>,
     pub program: Option<Program>,
+    /// A program that was named is started, or nothing happens.
+    pub must_start: bool,
     pub user: Option<String>,
     pub channel: Option<String>,
     pub mode: Option<String>,
@@ -63,6 +65,20 @@ pub struct New {
 }
 
 impl New {
+    /// Refuses a program, or variables for one, that would not be started: the transaction is rolled back.
+    fn refuse_not_started(&self, name: &str, status: &str) -> Result<()> {
+        let Some(program) = self.program.as_ref().filter(|_| self.must_start) else { return Ok(()) };
+        let command = text::shell_words(&program.argv);
+        let what = match (program.is_named, program.env_delta.as_slice()) {
+            (true, _) => format!("start {command}"),
+            (false, [(variable, _), ..]) => format!("set {variable}"),
+            (false, []) => return Ok(()),
+        };
+        Err(Error::Refused(format!(
+            "cannot {what}: session {name} is {status}; `sessions-tui kill {name}` ends it, --attach-existing uses it as it is"
+        )))
+    }
+
     /// What the lost session was for, where nothing else is asked for.
     fn go_on_from_lost(&mut self) {
         let Some(lost) = self.lost.take() else { return };
@@ -276,6 +292,9 @@ impl Change<'_> {
             _ => Start::No,
         };
         let named = new.program.as_ref().filter(|program| program.is_named);
+        if !matches!(start, Start::Now(_)) {
+            new.refuse_not_started(&thread.name, status.as_str())?;
+        }
         let adopted = if let Start::GoesOn(runtime) = start { vec![runtime] } else { Vec::new() };
         let launch = match start {
             Start::Now(launch) => {
@@ -358,6 +377,7 @@ impl Change<'_> {
                 opened.launch = Some(launch);
             }
             Start::GoesOn(runtime) => {
+                new.refuse_not_started(&thread.name, "still running the program of its last session")?;
                 data["continues"] = json!(runtime);
                 opened.adopted.push(runtime);
                 let named = new.program.as_ref().filter(|program| program.is_named);
@@ -430,6 +450,16 @@ impl Change<'_> {
         }
         if let Some(workspace) = &new.workspace {
             launch.cwd.clone_from(workspace);
+        }
+        // a relative path means what it means where the caller stands, also if the terminal was left somewhere else
+        let stands = new.workspace.as_ref().unwrap_or(&new.here);
+        if let Some(path) = launch.argv.first_mut()
+            && path.contains('/')
+            && !path.starts_with('/')
+            && !stands.is_empty()
+            && *stands != launch.cwd
+        {
+            *path = format!("{}/{}", stands.trim_end_matches('/'), path.trim_start_matches("./"));
         }
         if !(new.is_folder)(&launch.cwd) {
             return Err(Error::Usage(format!("the workspace {} is gone: give a folder with -w", text::visible(&launch.cwd))));

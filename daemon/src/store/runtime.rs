@@ -28,6 +28,8 @@ pub struct LiveRuntime {
     pub is_controlled: bool,
     /// When a person last looked at its session.
     pub seen_at: Option<jiff::Timestamp>,
+    /// What it asked before was answered or dismissed.
+    pub answered_at: Option<jiff::Timestamp>,
     /// An interpreter's, with the environment it was started with beyond its caller's.
     pub interpreter: Option<(Language, Delta)>,
 }
@@ -193,7 +195,7 @@ impl StoreHandle {
     pub async fn live_runtimes(&self) -> Result<Vec<LiveRuntime>> {
         self.read(|connection| {
             let mut statement = connection.prepare(
-                "SELECT runtimes.id, session_id, sessions.thread_id, name, state, last_activity_at, holder_pid, runtimes.created_at, cwd, is_controlled, kind, launch, env_removed, seen_at
+                "SELECT runtimes.id, session_id, sessions.thread_id, name, state, last_activity_at, holder_pid, runtimes.created_at, cwd, is_controlled, kind, launch, env_removed, seen_at, answered_at
                  FROM runtimes LEFT JOIN terminals ON terminals.id = terminal_id JOIN sessions ON sessions.id = session_id JOIN threads ON threads.id = sessions.thread_id WHERE is_live",
             )?;
             let mut rows = statement.query([])?;
@@ -214,6 +216,7 @@ impl StoreHandle {
                     cwd: row.get::<_, Option<String>>(8)?.unwrap_or_default(),
                     is_controlled: row.get(9)?,
                     seen_at: row.get::<_, Option<i64>>(13)?.map(timestamp),
+                    answered_at: row.get::<_, Option<i64>>(14)?.map(timestamp),
                     interpreter: match row.get::<_, Option<String>>(10)?.as_deref().and_then(Language::parse) {
                         Some(language) => {
                             let launch: shared::runtime::Launch = super::parse("launch", &row.get::<_, String>(11)?)?;

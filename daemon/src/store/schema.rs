@@ -13,6 +13,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("../../migrations/0005_pause.sql"),
     include_str!("../../migrations/0006_agents.sql"),
     include_str!("../../migrations/0007_watch.sql"),
+    include_str!("../../migrations/0008_ended.sql"),
 ];
 
 pub(super) fn known_version() -> i64 {

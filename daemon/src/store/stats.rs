@@ -20,6 +20,7 @@ fn stats(connection: &Connection, filter: &Filter) -> Result<(Stats, Vec<Runtime
     let mut stats = Stats::default();
     let mut ended = 0u64;
     let mut completed = 0u64;
+    let mut judged = 0u64;
     let mut iterations = 0u64;
     let mut duration = 0i64;
     // one pass by status and mode gives everything but the percentile
@@ -42,6 +43,10 @@ fn stats(connection: &Connection, filter: &Filter) -> Result<(Stats, Vec<Runtime
         if status == "completed" {
             completed += over;
         }
+        // what was ended on request is neither a success nor a failure
+        if status != "ended" {
+            judged += over;
+        }
         duration += row.get::<_, Option<i64>>(5)?.unwrap_or(0);
         stats.cost += row.get::<_, f64>(6)?;
         let tokens = |column: usize| row.get::<_, f64>(column).map(|sum| sum as u64);
@@ -53,7 +58,7 @@ fn stats(connection: &Connection, filter: &Filter) -> Result<(Stats, Vec<Runtime
         *stats.by_mode.entry(mode.unwrap_or_else(|| "none".to_owned())).or_default() += count;
     }
     let share = |part: f64, whole: u64| (whole > 0).then(|| part / whole as f64);
-    stats.success_rate = share(completed as f64, ended);
+    stats.success_rate = share(completed as f64, judged);
     stats.average_iterations = share(iterations as f64, stats.total);
     stats.average_duration_ms = share(duration as f64 / 1000.0, ended);
     if ended > 0 {
@@ -63,7 +68,7 @@ fn stats(connection: &Connection, filter: &Filter) -> Result<(Stats, Vec<Runtime
         let micros: i64 = connection
             .prepare_cached(&format!(
                 "SELECT ended_at - coalesce(started_at, created_at) FROM sessions
-                 WHERE {clauses} AND status IN ('completed', 'failed', 'timeout') AND +ended_at IS NOT NULL
+                 WHERE {clauses} AND status IN ('completed', 'failed', 'timeout', 'ended') AND +ended_at IS NOT NULL
                  ORDER BY 1 LIMIT 1 OFFSET {}",
                 rank - 1
             ))?

@@ -15,6 +15,15 @@ use super::{Change, Durability, Error, Fact, Removed, Result, StoreHandle, broke
 /// How many candidates an ambiguous prefix shows.
 const CANDIDATES: usize = 5;
 
+/// How much of a session's name or id a request must give.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NameMatch {
+    /// An unambiguous prefix is enough.
+    Prefix,
+    /// For what cannot be undone: `kill cat` must not end `catty`.
+    Exact,
+}
+
 /// The session that a word means.
 pub struct Found {
     pub session: SessionId,
@@ -25,7 +34,16 @@ pub struct Found {
 impl StoreHandle {
     /// The latest session of the thread a user means: exact name, exact id, or an unambiguous prefix of either.
     pub async fn find(&self, word: String) -> std::result::Result<Found, Failure> {
-        self.read(move |connection| Ok(find(connection, &word)?)).await.map_err(|error| Failure::failed(error.to_string()))?
+        self.find_by(word, NameMatch::Prefix).await
+    }
+
+    /// As `find`, without prefixes: for requests that end or remove something.
+    pub async fn find_exact(&self, word: String) -> std::result::Result<Found, Failure> {
+        self.find_by(word, NameMatch::Exact).await
+    }
+
+    async fn find_by(&self, word: String, matching: NameMatch) -> std::result::Result<Found, Failure> {
+        self.read(move |connection| Ok(find(connection, &word, matching)?)).await.map_err(|error| Failure::failed(error.to_string()))?
     }
 
     pub async fn rename(&self, session: SessionId, new: String, author: Author) -> Result<()> {
@@ -240,13 +258,8 @@ impl StoreHandle {
 /// A prefix match without LIKE, whose wildcards a name may contain.
 const PREFIX: &str = "substr({}, 1, length(?1)) = ?1";
 
-pub(super) fn find(connection: &Connection, word: &str) -> rusqlite::Result<std::result::Result<Found, Failure>> {
-    let not_found = || {
-        Failure::new(
-            Code::NotFound,
-            format!("there is no session called {}: `sessions-tui ls --all` shows what there is", shared::text::visible(word)),
-        )
-    };
+pub(super) fn find(connection: &Connection, word: &str, matching: NameMatch) -> rusqlite::Result<std::result::Result<Found, Failure>> {
+    let not_found = || no_such_session(connection, word, None);
     if word.is_empty() {
         return Ok(Err(Failure::usage("a session's name is needed, not an empty word")));
     }
@@ -268,7 +281,7 @@ pub(super) fn find(connection: &Connection, word: &str) -> rusqlite::Result<std:
         let exists: bool = connection
             .prepare_cached("SELECT EXISTS (SELECT 1 FROM sessions WHERE id = ?1)")?
             .query_row([id.to_string()], |row| row.get(0))?;
-        return Ok(if exists { Ok(Found { session: id, by_id: true }) } else { Err(not_found()) });
+        return Ok(if exists { Ok(Found { session: id, by_id: true }) } else { Err(not_found()?) });
     }
     let sql = format!(
         "SELECT name, id FROM threads WHERE {} UNION
@@ -281,12 +294,19 @@ pub(super) fn find(connection: &Connection, word: &str) -> rusqlite::Result<std:
         .query_map(params![word, CANDIDATES as i64 + 1], |row| Ok((row.get(0)?, row.get(1)?)))?
         .collect::<rusqlite::Result<_>>()?;
     match found.as_slice() {
-        [] => Ok(Err(not_found())),
+        [] => Ok(Err(not_found()?)),
+        many if matching == NameMatch::Exact => {
+            let meant = if let [(name, _)] = many { Some(name.as_str()) } else { None };
+            no_such_session(connection, word, meant).map(Err)
+        }
         [(_, id)] => {
             // the id of a thread, or of a session
             let session: Option<String> = connection.prepare_cached(latest)?.query_row([id], |row| row.get(0)).optional()?;
             let by_id = session.is_none();
-            Ok(SessionId::parse(session.as_deref().unwrap_or(id)).map(|session| Found { session, by_id }).ok_or_else(not_found))
+            match SessionId::parse(session.as_deref().unwrap_or(id)) {
+                Some(session) => Ok(Ok(Found { session, by_id })),
+                None => Ok(Err(not_found()?)),
+            }
         }
         many => {
             let mut names: Vec<&str> = many.iter().take(CANDIDATES).map(|(name, _)| name.as_str()).collect();
@@ -299,6 +319,30 @@ pub(super) fn find(connection: &Connection, word: &str) -> rusqlite::Result<std:
             )))
         }
     }
+}
+
+/// Names beyond these are not compared with a mistyped one.
+const COMPARED: usize = 2000;
+
+/// The refusal of a name, with the one that may have been meant: `meant`, or the most similar.
+fn no_such_session(connection: &Connection, word: &str, meant: Option<&str>) -> rusqlite::Result<Failure> {
+    let shown = shared::text::visible(word);
+    let similar = match meant {
+        Some(name) => Some(name.to_owned()),
+        None => {
+            let names: Vec<String> = connection
+                .prepare_cached("SELECT name FROM threads ORDER BY created_at DESC LIMIT ?1")?
+                .query_map([COMPARED as i64], |row| row.get(0))?
+                .collect::<rusqlite::Result<_>>()?;
+            shared::config::nearest(word, names.iter().map(String::as_str)).map(str::to_owned)
+        }
+    };
+    let advice = match similar {
+        Some(name) if meant.is_some() => format!("this needs the exact name or id; did you mean {}?", shared::text::visible(&name)),
+        Some(name) => format!("did you mean {}?", shared::text::visible(&name)),
+        None => "`sessions-tui ls --all` shows what there is".to_owned(),
+    };
+    Ok(Failure::new(Code::NotFound, format!("there is no session called {shown}: {advice}")))
 }
 
 impl Change<'_> {

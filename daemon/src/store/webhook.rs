@@ -104,6 +104,23 @@ impl StoreHandle {
         self.read(move |connection| find(connection, &word)).await.map_err(|error| Failure::failed(error.to_string()))?
     }
 
+    /// As `find_webhook`, by its whole id: for removal.
+    pub async fn find_webhook_exact(&self, word: String) -> std::result::Result<WebhookId, Failure> {
+        let id = self.find_webhook(word.clone()).await?;
+        let webhook = self.read(move |connection| load(connection, id)).await.map_err(|error| Failure::failed(error.to_string()))?;
+        if webhook.url == word || id.to_string().eq_ignore_ascii_case(&word) {
+            return Ok(id);
+        }
+        let shown = shared::text::visible(&word);
+        Err(Failure::new(
+            Code::NotFound,
+            format!(
+                "there is no webhook {shown}: this needs the exact URL or id; did you mean {id} ({})?",
+                shared::text::visible(&webhook.url)
+            ),
+        ))
+    }
+
     /// Takes the endpoint away with everything that waits for it; gives it as it was.
     pub async fn remove_webhook(&self, id: WebhookId) -> Result<Webhook> {
         let (webhook, is_last) = self

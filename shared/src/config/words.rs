@@ -52,13 +52,23 @@ fn kind(wanted: &str) -> &str {
 /// What a word that is not known may have stood for, or what there is.
 pub fn did_you_mean<'w>(word: &str, known: impl Iterator<Item = &'w str>) -> String {
     let known: Vec<&str> = known.collect();
-    let near = known.iter().map(|name| (distance(name, word), *name)).min();
-    // a third of the letters may be wrong: beyond that it is another word
-    match near {
-        Some((letters, name)) if letters <= (word.chars().count() / 3).max(2) => format!("did you mean {name:?}?"),
+    match nearest(word, known.iter().copied()) {
+        Some(name) => format!("did you mean {name:?}?"),
         _ if known.is_empty() => "nothing can be set".to_owned(),
         _ => format!("it can be {}", known.join(", ")),
     }
+}
+
+/// The known name that is most like a word, if one is near enough: up to a third of the letters, but at least two, may differ.
+pub fn nearest<'w>(word: &str, known: impl Iterator<Item = &'w str>) -> Option<&'w str> {
+    let allowed = (word.chars().count() / 3).max(2);
+    known
+        // a name of two letters is two changes away from every other
+        .filter(|name| name.chars().count() > allowed)
+        .map(|name| (distance(name, word), name))
+        .filter(|(letters, _)| *letters <= allowed)
+        .min()
+        .map(|(_, name)| name)
 }
 
 /// How many letters differ.

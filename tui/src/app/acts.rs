@@ -6,7 +6,7 @@ use shared::text::{count, visible};
 
 use super::{App, Asks, MOST_UNDO, Overlay, Prompt};
 use crate::event::{Asked, Effect};
-use crate::state::act::{Batch, Deed, pause_or_resume};
+use crate::state::act::{Batch, Deed, Done, pause_or_resume};
 
 impl App {
     /// What an action is about, in any view.
@@ -114,9 +114,14 @@ impl App {
     pub(super) fn carry_out(&mut self, deed: &Deed, sessions: &[SessionId]) -> Vec<Effect> {
         let back: Vec<(SessionId, Deed)> =
             sessions.iter().filter_map(|id| self.session(*id)).filter_map(|session| Some((session.id, deed.undo(session)?))).collect();
+        let who = self.whom(sessions);
         let effects = self.ask_deed(deed, sessions);
-        if !back.is_empty() && !effects.is_empty() {
-            self.undo.push((self.turn, back));
+        if !effects.is_empty() {
+            if back.is_empty() {
+                // what was done before it must not be undone in its place
+                self.undo.clear();
+            }
+            self.undo.push(Done { turn: self.turn, deed: deed.clone(), who, is_final: back.is_empty(), back });
             let over = self.undo.len().saturating_sub(MOST_UNDO);
             self.undo.drain(..over);
         }
@@ -152,10 +157,11 @@ impl App {
     pub(super) fn deed_done(&mut self, turn: u64, session: SessionId, outcome: Result<Option<String>, String>) -> Vec<Effect> {
         if outcome.is_err() {
             // what was not done cannot be taken back
-            for (_, back) in self.undo.iter_mut().filter(|(of, _)| *of == turn) {
-                back.retain(|(id, _)| *id != session);
+            for done in self.undo.iter_mut().filter(|done| done.turn == turn) {
+                done.back.retain(|(id, _)| *id != session);
             }
-            self.undo.retain(|(_, back)| !back.is_empty());
+            let is_alone = self.batches.get(&turn).is_none_or(|batch| batch.total == 1);
+            self.undo.retain(|done| done.turn != turn || !done.back.is_empty() || (done.is_final && !is_alone));
         }
         let Some(batch) = self.batches.get_mut(&turn) else { return Vec::new() };
         let Some((text, has_failed)) = batch.one_done(outcome) else { return Vec::new() };
@@ -188,10 +194,25 @@ impl App {
     }
 
     pub(super) fn undo_last(&mut self) -> Vec<Effect> {
-        let Some((_, back)) = self.undo.pop() else {
+        let Some(last) = self.undo.last() else {
             self.say("there is nothing to undo");
             return Vec::new();
         };
+        let did = format!("{} {}", last.deed.verb(), last.who);
+        if last.back.is_empty() {
+            self.say(format!("cannot undo: {did}"));
+            return Vec::new();
+        }
+        let is_shown = |id: SessionId| match self.views.last() {
+            Some(super::View::Detail(detail)) => detail.session.as_ref().is_some_and(|session| session.id == id),
+            _ => self.list.shown().any(|session| session.id == id),
+        };
+        if !last.back.iter().all(|(id, _)| is_shown(*id)) {
+            self.say(format!("not undone: {did}: it is not shown here"));
+            return Vec::new();
+        }
+        let back = self.undo.pop().map(|last| last.back).unwrap_or_default();
+        self.say(format!("undoing: {did}"));
         let mut deeds: Vec<(Deed, Vec<SessionId>)> = Vec::new();
         for (id, deed) in back {
             match deeds.iter_mut().find(|(same, _)| *same == deed) {

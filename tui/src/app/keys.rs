@@ -5,7 +5,7 @@ use shared::filter::Filter;
 use shared::message::Request;
 use shared::replay::Of;
 
-use super::{App, Asks, Focus, Link, Overlay, Prompt, View};
+use super::{App, Asks, Focus, HelpPage, Link, Overlay, Prompt, View};
 use crate::event::{Asked, Effect, Where};
 use crate::keymap::{Action, Place};
 use crate::replay;
@@ -157,6 +157,7 @@ impl App {
             Action::Reset => self.deed(Deed::Reset),
             Action::Export => self.prompt(Asks::File),
             Action::Forget => self.deed(Deed::Forget),
+            Action::Dismiss => self.deed(Deed::Dismiss),
             Action::Undo => self.undo_last(),
             Action::Refresh => self.refresh(),
             Action::NextTab => self.turn_page(1),
@@ -177,7 +178,7 @@ impl App {
                 Vec::new()
             }
             Action::Help => {
-                self.overlay = Some(Overlay::Help { place: self.place(), top: 0 });
+                self.overlay = Some(Overlay::Help(HelpPage::of(self.place())));
                 Vec::new()
             }
             Action::Back => self.back_out(),

@@ -229,7 +229,7 @@ impl App {
                     pane.selection = Some(Selection::new(at, Shape::Characters));
                     self.grab = Some(Grab::Marking);
                 }
-                let is_current = self.list.current().is_some_and(|session| session.id == pane.session && !session.status.has_ended());
+                let is_current = self.list.current().is_some_and(|session| session.id == pane.session && !session.is_over());
                 if !has_focus && is_current { self.open_pane(Focus::Pane) } else { Vec::new() }
             }
             // a drag or a release whose press was elsewhere is not for it
@@ -255,12 +255,12 @@ impl App {
             _ => return Vec::new(),
         };
         let most = match &self.overlay {
-            Some(Overlay::Help { place, .. }) => crate::view::help::overflow(self, *place),
+            Some(Overlay::Help(page)) => crate::view::help::overflow(self, page),
             _ => 0,
         };
         match &mut self.overlay {
             Some(Overlay::Palette(palette)) => palette.step(by),
-            Some(Overlay::Help { top, .. }) => *top = top.saturating_add_signed(by as i16 * WHEEL as i16).min(most),
+            Some(Overlay::Help(page)) => page.top = page.top.saturating_add_signed(by as i16 * WHEEL as i16).min(most),
             Some(Overlay::New(form)) => form.step(by),
             // the list moves below what is typed
             Some(Overlay::Prompt(prompt)) if prompt.asks == Asks::Filter => {
@@ -298,7 +298,7 @@ impl App {
             }
             // what is typed is not thrown away by a slip of the hand
             Some(typed @ (Overlay::Prompt(_) | Overlay::New(_))) => self.overlay = Some(typed),
-            Some(help @ Overlay::Help { .. }) if is_inside => self.overlay = Some(help),
+            Some(help @ Overlay::Help(_)) if is_inside => self.overlay = Some(help),
             Some(Overlay::Confirm { .. }) => self.say("nothing was done"),
             // beside it means: not this
             _ => {}

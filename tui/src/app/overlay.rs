@@ -13,11 +13,26 @@ use crate::state::form::{Form, Outcome};
 use crate::state::line::{Line, Typed};
 use crate::state::palette::Palette;
 
+/// The keys of a place.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HelpPage {
+    pub place: Place,
+    /// The first line that is shown.
+    pub top: u16,
+    /// Only keys and sentences with this text.
+    pub find: String,
+    /// Keys go into it.
+    pub is_finding: bool,
+}
+
+impl HelpPage {
+    pub fn of(place: Place) -> Self {
+        Self { place, top: 0, find: String::new(), is_finding: false }
+    }
+}
+
 pub enum Overlay {
-    Help {
-        place: Place,
-        top: u16,
-    },
+    Help(HelpPage),
     /// Asks before something that cannot be undone.
     Confirm {
         question: String,
@@ -94,18 +109,10 @@ impl Prompt {
 impl App {
     pub(super) fn overlay_key(&mut self, key: KeyEvent) -> Vec<Effect> {
         match self.overlay.take() {
-            Some(Overlay::Help { place, top }) => {
-                let page = self.area.height.saturating_sub(3).max(1);
-                let top = match key.code {
-                    KeyCode::Down | KeyCode::Char('j') => top + 1,
-                    KeyCode::Up | KeyCode::Char('k') => top.saturating_sub(1),
-                    KeyCode::PageDown | KeyCode::Char(' ') => top + page,
-                    KeyCode::PageUp => top.saturating_sub(page),
-                    // any other key closes it
-                    _ => return Vec::new(),
-                };
-                let most = crate::view::help::overflow(self, place);
-                self.overlay = Some(Overlay::Help { place, top: top.min(most) });
+            // the prefix belongs to what comes after it, not to the help
+            Some(Overlay::Help(page)) if page.place == Place::Pane && self.is_prefix(key) => self.pane_key(key),
+            Some(Overlay::Help(page)) => {
+                self.overlay = self.help_key(page, key).map(Overlay::Help);
                 Vec::new()
             }
             Some(Overlay::Confirm { deed, sessions, .. }) => match key.code {
@@ -120,6 +127,43 @@ impl App {
             Some(Overlay::Palette(palette)) => self.palette_key(palette, key),
             None => Vec::new(),
         }
+    }
+
+    /// The page after a key; nothing if that closes it.
+    fn help_key(&self, mut page: HelpPage, key: KeyEvent) -> Option<HelpPage> {
+        if page.is_finding {
+            match key.code {
+                KeyCode::Char(c) if !key.modifiers.contains(KeyModifiers::CONTROL) => page.find.push(c),
+                KeyCode::Backspace => drop(page.find.pop()),
+                KeyCode::Enter => page.is_finding = false,
+                KeyCode::Esc => (page.is_finding, page.find) = (false, String::new()),
+                _ => return Some(page),
+            }
+            page.top = 0;
+            return Some(page);
+        }
+        let most = crate::view::help::overflow(self, &page);
+        let height = self.area.height.saturating_sub(3).max(1);
+        page.top = match key.code {
+            KeyCode::Down | KeyCode::Char('j') => page.top + 1,
+            KeyCode::Up | KeyCode::Char('k') => page.top.saturating_sub(1),
+            KeyCode::PageDown | KeyCode::Char(' ') => page.top + height,
+            KeyCode::PageUp => page.top.saturating_sub(height),
+            KeyCode::Home | KeyCode::Char('g') => 0,
+            KeyCode::End | KeyCode::Char('G') => most,
+            KeyCode::Char('/') => {
+                page.is_finding = true;
+                0
+            }
+            KeyCode::Esc if !page.find.is_empty() => {
+                page.find.clear();
+                0
+            }
+            // any other key closes it
+            _ => return None,
+        }
+        .min(most);
+        Some(page)
     }
 
     fn palette_key(&mut self, mut palette: Box<Palette>, key: KeyEvent) -> Vec<Effect> {
@@ -302,7 +346,7 @@ impl App {
                 palette.line.insert(text);
                 palette.find();
             }
-            Some(Overlay::Help { .. } | Overlay::Confirm { .. }) | None => {}
+            Some(Overlay::Help(_) | Overlay::Confirm { .. }) | None => {}
         }
         if let Some(filter) = filter {
             self.set_filter(&filter);

@@ -7,7 +7,7 @@ use shared::replay::Of;
 use shared::screen::Size;
 use shared::session::Session;
 
-use super::{App, Focus, Link, Overlay};
+use super::{App, Focus, HelpPage, Link, Overlay};
 use crate::event::{Asked, Effect, Opens, PaneNews, PaneOrder, Turn};
 use crate::input;
 use crate::keymap::{Action, Place};
@@ -23,7 +23,7 @@ impl App {
     /// The terminal of the session under the cursor, beside the list.
     pub(super) fn open_pane(&mut self, focus: Focus) -> Vec<Effect> {
         let Some(session) = self.list.current() else { return Vec::new() };
-        if session.status.has_ended() {
+        if session.is_over() {
             let (id, sentence) = (session.id, {
                 let key = self.keymap.hint(Place::List, Action::Replay);
                 format!("{} has ended: {key} plays what it recorded", shared::text::visible(&session.name))
@@ -159,12 +159,16 @@ impl App {
         self.type_into_pane(bytes)
     }
 
+    pub(super) fn is_prefix(&self, key: KeyEvent) -> bool {
+        key.modifiers.contains(KeyModifiers::CONTROL)
+            && matches!(key.code, KeyCode::Char(c) if c.to_ascii_lowercase() == self.prefix.letter())
+    }
+
     pub(super) fn pane_key(&mut self, key: KeyEvent) -> Vec<Effect> {
         if key.kind == KeyEventKind::Release {
             return Vec::new();
         }
-        let is_prefix = key.modifiers.contains(KeyModifiers::CONTROL)
-            && matches!(key.code, KeyCode::Char(c) if c.to_ascii_lowercase() == self.prefix.letter());
+        let is_prefix = self.is_prefix(key);
         if !std::mem::take(&mut self.is_armed) {
             if is_prefix {
                 self.is_armed = true;
@@ -191,7 +195,7 @@ impl App {
             KeyCode::Char('[') | KeyCode::PageUp => self.look_back(),
             KeyCode::Char('q' | 'x') => self.close_pane(),
             KeyCode::Char('?') => {
-                self.overlay = Some(Overlay::Help { place: Place::Pane, top: 0 });
+                self.overlay = Some(Overlay::Help(HelpPage::of(Place::Pane)));
                 Vec::new()
             }
             _ => Vec::new(),
@@ -200,7 +204,7 @@ impl App {
 
     /// To the next or previous session that lives, staying in the terminal.
     fn switch_pane(&mut self, by: isize) -> Vec<Effect> {
-        let live: Vec<SessionId> = self.list.shown().filter(|session| session.status.is_live()).map(|session| session.id).collect();
+        let live: Vec<SessionId> = self.list.shown().filter(|session| !session.is_over()).map(|session| session.id).collect();
         let Some(pane) = &self.pane else { return Vec::new() };
         let at = live.iter().position(|id| *id == pane.session);
         let count = live.len().cast_signed();
@@ -228,7 +232,7 @@ impl App {
     }
 
     pub(super) fn attach_to(&mut self, session: &Session, watches: bool) -> Vec<Effect> {
-        if session.status.has_ended() {
+        if session.is_over() {
             return self.play(session.id);
         }
         let mut effects = Vec::new();

@@ -115,6 +115,39 @@ fn what_cannot_be_undone_is_asked_first() {
 }
 
 #[test]
+fn undo_says_what_it_cannot_take_back_and_touches_nothing_else() {
+    let list: Vec<Session> = ["alpha", "zeta"].into_iter().map(|name| session(name, Status::Active)).collect();
+    let mut app = app(80, 24, list);
+    let said = |app: &App| app.log.current().map(|message| message.text.clone()).unwrap_or_default();
+    assert_eq!(deeds(press(&mut app, "p")).len(), 1, "a is paused");
+    assert_eq!(deeds(press(&mut app, "j x y")).len(), 1, "b is ended");
+    assert!(deeds(press(&mut app, "u")).is_empty());
+    assert_eq!(said(&app), "cannot undo: end zeta");
+    assert!(deeds(press(&mut app, "u")).is_empty(), "not the pause before it either");
+    // what is filtered out of view is left alone
+    assert_eq!(deeds(press(&mut app, "g p")).len(), 1);
+    app.list.filter = "zeta".into();
+    app.list.arrange();
+    assert!(deeds(press(&mut app, "u")).is_empty());
+    assert_eq!(said(&app), "not undone: pause alpha: it is not shown here");
+    app.list.filter.clear();
+    app.list.arrange();
+    assert!(matches!(&deeds(press(&mut app, "u"))[..], [Effect::Ask(_, Request::Resume(_))]));
+    assert_eq!(said(&app), "undoing: pause alpha");
+}
+
+#[test]
+fn a_completed_task_whose_program_runs_is_attached_to_and_not_removed() {
+    let mut done = session("dev", Status::Completed);
+    done.runtime_state = Some(shared::runtime::RuntimeState::Running { pid: 1 });
+    let id = done.id.to_string();
+    let mut app = app(80, 24, vec![done]);
+    assert!(deeds(press(&mut app, "D")).is_empty() && app.overlay.is_none());
+    assert!(app.log.current().is_some_and(|message| message.text.contains("its program still runs")));
+    assert!(deeds(press(&mut app, "enter")).contains(&Effect::Attach { name: id, watches: false }));
+}
+
+#[test]
 fn several_are_paused_at_once_told_once_and_undone() {
     let list: Vec<Session> = ["a", "b", "c"].into_iter().map(|name| session(name, Status::Active)).collect();
     let mut app = app(80, 24, list);

@@ -3,6 +3,7 @@
 
 use std::time::Duration;
 
+use shared::attention::Attention;
 use shared::event::Event;
 use shared::id::SessionId;
 use shared::live::{Pulse, PulseOf};
@@ -245,9 +246,10 @@ impl App {
         left.map(|id| self.seen(id)).unwrap_or_default()
     }
 
-    /// A person has looked at it.
+    /// A person has looked at it: that it is done is no news any more. A question stays until it is answered or dismissed.
     pub(super) fn seen(&mut self, id: SessionId) -> Vec<Effect> {
-        let is_news = self.list.get(id).and_then(|session| session.needs.as_ref()).is_some_and(|needs| needs.state.needs_someone());
+        let needs = self.list.get(id).and_then(|session| session.needs.as_ref());
+        let is_news = needs.is_some_and(|needs| needs.state == Attention::DoneUnseen);
         if is_news && self.link == Link::Up {
             return vec![Effect::Ask(Asked::Seen, Request::Seen { name: id.to_string() })];
         }

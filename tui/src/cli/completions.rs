@@ -45,7 +45,7 @@ pub fn parse(commit: Option<&'static str>) -> Cli {
         Some(commit) => format!("{} ({commit})", shared::VERSION).leak(),
         None => shared::VERSION,
     };
-    let matches = Cli::command().version(version).get_matches();
+    let matches = super::groups::grouped(Cli::command()).version(version).get_matches();
     Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit())
 }
 
@@ -63,15 +63,16 @@ fn with_names() -> clap::Command {
 
 fn with_names_in(command: clap::Command) -> clap::Command {
     let names_a_session = |arg: &Arg| {
-        matches!(arg.get_id().as_str(), "name" | "names" | "session")
+        matches!(arg.get_id().as_str(), "name" | "names" | "session" | "words" | "to")
             && arg.get_help().is_some_and(|help| {
                 let help = help.to_string().to_lowercase();
                 help.contains("the session") || help.contains("a session") || help.contains("sessions")
             })
     };
+    let fits = fits(command.get_name());
     let command = command.mut_args(|arg| {
         if names_a_session(&arg) {
-            return arg.add(ArgValueCandidates::new(live_names));
+            return arg.add(ArgValueCandidates::new(move || names(fits)));
         }
         match words(&arg) {
             Some(words) => arg.add(ArgValueCandidates::new(move || words.iter().map(CompletionCandidate::new).collect())),
@@ -100,7 +101,20 @@ fn words(arg: &Arg) -> Option<Vec<String>> {
     Some(words)
 }
 
-fn live_names() -> Vec<CompletionCandidate> {
+/// Which sessions make sense for a command.
+fn fits(command: &str) -> fn(&Session) -> bool {
+    match command {
+        "attach" | "detach" | "kill" | "send" | "wait" | "screen" | "logs" => |session| !session.is_over(),
+        "pause" => |session| session.status == Status::Active,
+        "resume" => |session| session.status == Status::Paused || session.status == Status::Timeout,
+        "complete" | "fail" | "iterate" => |session| !session.status.has_ended(),
+        "rm" => Session::is_over,
+        "restore" => |session| session.restorable,
+        _ => |_| true,
+    }
+}
+
+fn names(fits: fn(&Session) -> bool) -> Vec<CompletionCandidate> {
     let Ok(runtime) = tokio::runtime::Builder::new_current_thread().enable_all().build() else { return Vec::new() };
     let asked = async {
         let paths = environment::paths(None).ok()?;
@@ -113,7 +127,7 @@ fn live_names() -> Vec<CompletionCandidate> {
         let help = format!("{} {}", table::status_words(&session), visible(&session.workspace));
         CompletionCandidate::new(session.name).help(Some(help.into()))
     };
-    sessions.into_iter().map(candidate).collect()
+    sessions.into_iter().filter(fits).map(candidate).collect()
 }
 
 /// The script that a shell reads.

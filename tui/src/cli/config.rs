@@ -86,7 +86,7 @@ fn init(paths: &Paths, force: bool) -> Result<(), Failure> {
         let _ = std::fs::remove_file(&draft);
     }
     written.map_err(failed)?;
-    print(&format!("wrote {}: take the # away from what you change\n", path.display()))
+    print(&format!("wrote {}: take the # away from what you change\n", super::shown(&path)))
 }
 
 async fn show(paths: &Paths, json: bool) -> Result<(), Failure> {

@@ -98,7 +98,7 @@ async fn stop(paths: &Paths, all: bool, yes: bool, json: bool) -> Result<(), Fai
     };
     if all && !yes {
         let sessions: Vec<Session> = client.call(Request::List(Filter::default())).await?;
-        let live = sessions.iter().filter(|session| !session.status.has_ended()).count();
+        let live = sessions.iter().filter(|session| !session.is_over()).count();
         if live > 0 && !confirm(&format!("End {} and stop the daemon?", count(live, "running session")))? {
             return print("nothing was stopped\n");
         }

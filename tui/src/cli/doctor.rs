@@ -1,4 +1,4 @@
-//! doctor: what may be wrong, what it means, and the command that mends it.
+//! doctor: what may be wrong, what it means, and the command that fixes it.
 
 use std::fmt::Write;
 use std::path::Path;

@@ -41,7 +41,7 @@ pub enum ExecCommand {
         after_help = "Examples:\n  sessions-tui eval 'x * 2'\n  sessions-tui eval -l node --json '[1, 2, 3].map(n => n * n)'\n  sessions-tui eval -l bash 'echo $HOME'"
     )]
     Eval(CallArgs),
-    /// What came of a call, or comes of it
+    /// Show an exec's result
     #[command(
         after_help = "Examples:\n  sessions-tui result EXEC_ID\n  sessions-tui result EXEC_ID --wait\n  sessions-tui result EXEC_ID --stream stdout --offset 1048576 > rest"
     )]
@@ -163,8 +163,8 @@ pub struct CallArgs {
     /// The result as JSON, when it is there
     #[arg(long)]
     json: bool,
-    /// The code; - reads it from standard input
-    #[arg(value_name = "CODE", allow_hyphen_values = true)]
+    /// The code; - reads it from standard input, -- comes before code that begins with a dash
+    #[arg(value_name = "CODE", allow_negative_numbers = true)]
     code: std::ffi::OsString,
 }
 
@@ -230,7 +230,7 @@ pub async fn reset(paths: &Paths, place: PlaceArgs, language: Option<Language>, 
 
 fn or_call_failed(outcome: Result<ExitCode, Failure>) -> ExitCode {
     outcome.unwrap_or_else(|failure| {
-        eprintln!("{}", visible(&failure.message));
+        eprintln!("error: {}", visible(&failure.message));
         ExitCode::from(if failure.code == Code::Usage { 2 } else { CALL_FAILED })
     })
 }

@@ -10,10 +10,10 @@ use shared::session::Status;
 
 use super::{parse, session};
 
-#[derive(Args)]
+#[derive(Args, Default)]
 #[command(next_help_heading = "Filters")]
 pub struct FilterArgs {
-    /// Only these (queued, active, paused, completed, failed, timeout), separated by commas
+    /// Only these (queued, active, paused, completed, failed, timeout, ended), separated by commas
     #[arg(long, value_name = "STATUS", value_delimiter = ',', value_parser = parse::status)]
     status: Vec<Status>,
     /// Only work of this kind
@@ -46,6 +46,16 @@ pub struct FilterArgs {
 }
 
 impl FilterArgs {
+    /// Whether any of them was given.
+    pub fn is_given(&self) -> bool {
+        let Self { status, mode, user, channel, thread, workspace, group, created_after, created_before, text } = self;
+        !status.is_empty()
+            || [mode, user, channel, thread, group, text].into_iter().any(Option::is_some)
+            || workspace.is_some()
+            || created_after.is_some()
+            || created_before.is_some()
+    }
+
     pub fn filter(self) -> Result<Filter, Failure> {
         let workspace = match self.workspace {
             Some(path) => Some(session::workspace(Some(path))?),

@@ -201,12 +201,12 @@ async fn set_up(paths: &Paths, name: &str, wish: Wish, yes: bool, json: bool) ->
             Wish::Install => "already set up",
             Wish::Uninstall => "not set up",
         };
-        return if json { print_json(&done(false)) } else { print(&format!("{} is {words} in {}\n", agent.title, file.display())) };
+        return if json { print_json(&done(false)) } else { print(&format!("{} is {words} in {}\n", agent.title, super::shown(&file))) };
     }
     if !json {
         print(&format!(
             "{}\n{}",
-            file.display(),
+            super::shown(&file),
             hooks::difference(before.as_deref().unwrap_or(""), change.after.as_deref().unwrap_or(""))
         ))?;
     }
@@ -231,7 +231,7 @@ async fn set_up(paths: &Paths, name: &str, wish: Wish, yes: bool, json: bool) ->
     }
     match wish {
         Wish::Install => {
-            print(&format!("{} now tells sessions-tui what it does; what was there is kept in {}\n", agent.title, kept.display()))
+            print(&format!("{} now tells sessions-tui what it does; what was there is kept in {}\n", agent.title, super::shown(&kept)))
         }
         Wish::Uninstall => print(&format!("{} no longer calls sessions-tui\n", agent.title)),
     }
@@ -302,7 +302,7 @@ fn command(agent: &str) -> String {
 
 fn ask() -> Result<(), Failure> {
     if !std::io::stdin().is_terminal() {
-        return Err(Failure::usage("nobody is there to ask: say --yes"));
+        return Err(Failure::usage("not a terminal: pass --yes"));
     }
     eprint!("Write this? [y/N] ");
     let mut answer = String::new();
@@ -339,8 +339,8 @@ async fn status(paths: &Paths, json: bool) -> Result<(), Failure> {
     let line = |standing: &Standing| {
         let (mark, words) = match (&standing.file, &standing.problem) {
             (None, _) => ('·', "has no hooks to set up".to_owned()),
-            (Some(file), Some(why)) => ('!', format!("{}: {}", file.display(), visible(why))),
-            (Some(file), None) if standing.installed => ('✓', file.display().to_string()),
+            (Some(file), Some(why)) => ('!', format!("{}: {}", super::shown(file), visible(why))),
+            (Some(file), None) if standing.installed => ('✓', super::shown(file)),
             (Some(_), None) => ('○', format!("`sessions-tui hook install {}`", standing.agent)),
         };
         format!("{mark} {:12} {words}\n", standing.agent)

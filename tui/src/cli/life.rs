@@ -6,6 +6,7 @@ use clap::Subcommand;
 use shared::exec::Language;
 use shared::message::{Changed, Failure, Request};
 use shared::paths::Paths;
+use shared::session::{ITERATIONS, Status};
 use shared::text::visible;
 
 use super::{exec, parse, print, print_json, table};
@@ -39,10 +40,10 @@ pub enum LifeCommand {
     },
     /// End a session with its program, and forget its folder and variables; or only the runtimes of a place
     #[command(
-        after_help = "With a NAME the session ends and its next one starts clean. With -s, -w or -l only runtimes end, and the next call starts clean.\n\nExamples:\n  sessions-tui reset api && sessions-tui new -n api\n  sessions-tui reset -l python               this folder's python\n  sessions-tui reset -s api                  all runtimes of a session, not its program"
+        after_help = "With a NAME the session ends and its next one starts clean. With -s, -w or -l only runtimes end, and the next call starts clean.\n\nExamples:\n  sessions-tui reset api && sessions-tui new -d -n api\n  sessions-tui reset -l python               this folder's python\n  sessions-tui reset -s api                  all runtimes of a session, not its program"
     )]
     Reset {
-        /// The session: its name, its id, or the beginning of either
+        /// The session: its exact name or id
         #[arg(required_unless_present_any = ["session", "workspace", "language"], conflicts_with_all = ["session", "workspace", "language"])]
         name: Option<String>,
         /// The runtimes of a session
@@ -75,13 +76,26 @@ pub async fn perform(paths: &Paths, command: LifeCommand) -> Result<(), Failure>
 /// A call that changes a session: prints its new state, and what else is to be known.
 pub async fn changed(paths: &Paths, request: Request, json: bool) -> Result<(), Failure> {
     let changed: Changed = connect::call(paths, request).await?;
+    print_changed(&changed, json)
+}
+
+/// Prints a session's new state.
+pub fn print_changed(changed: &Changed, json: bool) -> Result<(), Failure> {
     if json {
-        return print_json(&changed);
+        return print_json(changed);
     }
     if let Some(note) = &changed.note {
         eprintln!("{}", visible(note));
     }
     let session = &changed.session;
+    if session.status == Status::Timeout && session.status_reason.as_deref() == Some(ITERATIONS) {
+        return print(&format!(
+            "{}: iteration budget used up ({} of {})\n",
+            visible(&session.name),
+            session.iterations,
+            session.max_iterations
+        ));
+    }
     let budget =
         if session.iterations > 0 { format!(", iteration {} of {}", session.iterations, session.max_iterations) } else { String::new() };
     print(&format!("{} is {}{budget}\n", visible(&session.name), table::status_words(session)))

@@ -1,14 +1,14 @@
 //! pause, resume, restore.
 
 use clap::{Args, Subcommand};
-use shared::filter::Filter;
-use shared::message::{Changed, Failure, Pause, Request, Restored, Resume};
+use shared::message::{Failure, Pause, Request, Restored, Resume};
 use shared::paths::Paths;
-use shared::session::{Session, Status};
+use shared::session::Status;
 use shared::terminal::TerminalKind;
 use shared::text::visible;
 
-use super::{life, parse, print, print_json, table};
+use super::targets::{self, TargetArgs};
+use super::{life, parse, print, print_json};
 use crate::{connect, environment};
 
 #[derive(Subcommand)]
@@ -36,17 +36,13 @@ pub enum PauseCommand {
     },
 }
 
-/// Which sessions, or which part of one.
+/// Which sessions, or which part of them.
 #[derive(Args)]
 pub struct Which {
-    /// The session: its name, its id, or the beginning of either
-    #[arg(required_unless_present = "group", conflicts_with = "group")]
-    name: Option<String>,
-    /// Every session of this group
-    #[arg(long, value_name = "GROUP")]
-    group: Option<String>,
+    #[command(flatten)]
+    targets: TargetArgs,
     /// Only this terminal of it: terminal (its program), bash, python or node
-    #[arg(long, short, value_name = "KIND", value_parser = parse::terminal, conflicts_with = "group")]
+    #[arg(long, short, value_name = "KIND", value_parser = parse::terminal)]
     terminal: Option<TerminalKind>,
 }
 
@@ -101,35 +97,14 @@ pub async fn perform(paths: &Paths, command: PauseCommand) -> Result<(), Failure
     }
 }
 
-/// One session by name, or all of a group that are in this status.
+/// Those that are named, or those that fit the filters and are in this status.
 async fn each(paths: &Paths, which: Which, status: Status, request: impl Fn(String) -> Request, json: bool) -> Result<(), Failure> {
-    let Some(group) = which.group else { return life::changed(paths, request(which.name.unwrap_or_default()), json).await };
+    if let Some(name) = which.targets.only() {
+        return life::changed(paths, request(name), json).await;
+    }
     let mut client = connect::connect(paths).await?;
-    let filter = Filter { group: Some(group.clone()), statuses: vec![status], ..Filter::default() };
-    let sessions: Vec<Session> = client.call(Request::List(filter)).await?;
-    let mut done: Vec<Changed> = Vec::new();
-    let mut failed = None;
-    for session in &sessions {
-        match client.call::<Changed>(request(session.id.to_string())).await {
-            Ok(changed) => done.push(changed),
-            Err(failure) => {
-                eprintln!("{}: {}", visible(&session.name), visible(&failure.message));
-                failed = Some(failure);
-            }
-        }
-    }
-    if json {
-        print_json(&done)?;
-    } else if sessions.is_empty() {
-        print(&format!("no session of group {} is {status}\n", visible(&group)))?;
-    } else {
-        let lines: Vec<String> = done
-            .iter()
-            .map(|changed| format!("{} is {}\n", visible(&changed.session.name), table::status_words(&changed.session)))
-            .collect();
-        print(&lines.concat())?;
-    }
-    failed.map_or(Ok(()), Err)
+    let targets = which.targets.resolve(&mut client, |session| session.status == status).await?;
+    targets::change_each(&mut client, &targets, request, json).await
 }
 
 async fn restore(paths: &Paths, names: Vec<String>, json: bool) -> Result<(), Failure> {

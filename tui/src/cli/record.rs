@@ -25,7 +25,7 @@ pub enum RecordCommand {
         #[arg(long)]
         json: bool,
     },
-    /// Tell a fact about a session in a word of your own
+    /// Record a custom event
     #[command(after_help = "Example:\n  sessions-tui event fix deployed --data '{\"to\":\"staging\"}'")]
     Event {
         /// The session: its name, its id, or the beginning of either
@@ -40,7 +40,7 @@ pub enum RecordCommand {
         #[arg(long)]
         json: bool,
     },
-    /// Keep that a tool was called
+    /// Record a tool call
     #[command(
         after_help = "The tool's name is added to metadata.tools_used.\n\nExample:\n  sessions-tui tool-call fix bash --input '{\"command\":\"npm test\"}' --output '{\"exitCode\":0}'"
     )]

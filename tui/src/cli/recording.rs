@@ -28,7 +28,7 @@ const BATCH_BYTES: usize = 1 << 20;
 pub enum RecordingCommand {
     /// Write a recording as a file: asciicast (plays in asciinema), plain text, or a page that plays it
     #[command(
-        after_help = "What looks like a secret (tokens, keys, passwords in addresses) is covered with stars, and whatever your own rules find\n(config.toml, [recording.redact] rules). Rules find what they know: read a file before you give it away.\n\nExamples:\n  sessions-tui export build -o build.cast        asciicast version 3\n  sessions-tui export build -o build.html        one file, plays in any browser\n  sessions-tui export build --format text        as it was seen, to standard output\n  sessions-tui export build --format asciicast-v2 --idle-limit 2s -o build.cast"
+        after_help = "What looks like a secret (tokens, keys, passwords in addresses) is covered with stars, and whatever your own rules find\n(config.toml, [recording.redact] rules). Rules find what they know: read a file before you give it away.\n\nExamples:\n  sessions-tui export build -o build.cast        asciicast version 2, plays in every asciinema\n  sessions-tui export build -o build.html        one file, plays in any browser\n  sessions-tui export build --format text        as it was seen, to standard output\n  sessions-tui export build --format asciicast-v3 --idle-limit 2s -o build.cast"
     )]
     Export {
         /// The session: its name, its id, or the beginning of either
@@ -36,7 +36,7 @@ pub enum RecordingCommand {
         /// asciicast (version 3), asciicast-v2, text, html [default: by the file's name, else asciicast]
         #[arg(long, short, value_parser = Format::parse)]
         format: Option<Format>,
-        /// The file to write; without it, standard output
+        /// The file to write; without it, or for -, standard output
         #[arg(long, short, value_name = "FILE")]
         output: Option<PathBuf>,
         /// The transcript of this language's runtime instead of the program
@@ -71,8 +71,10 @@ pub enum RecordingCommand {
 pub async fn perform(paths: &Paths, command: RecordingCommand) -> Result<(), Failure> {
     match command {
         RecordingCommand::Export { name, format, output, language, idle_limit, raw, force } => {
+            // as everywhere: - is standard output
+            let output = output.filter(|path| path.as_os_str() != "-");
             let by_name = || output.as_ref().and_then(|path| Format::of_file(&path.to_string_lossy()));
-            let format = format.or_else(by_name).unwrap_or(Format::Asciicast);
+            let format = format.or_else(by_name).unwrap_or(Format::AsciicastV2);
             let redactor = if raw { None } else { Some(export::redactor(paths)?) };
             let of = Of { name, language, runtime: None };
             let idle_limit = idle_limit.map(|span| span.ms * 1000);
@@ -105,7 +107,7 @@ async fn export(paths: &Paths, wish: Wish, output: Option<&Path>, force: bool) -
     bar.clear();
     let (outline, bytes) = written?;
     let note = if outline.is_live { ", as far as it was: the session goes on" } else { "" };
-    eprintln!("{}: {} written to {}{note}", visible(&outline.name), super::table::bytes(bytes), path.display());
+    eprintln!("{}: {} written to {}{note}", visible(&outline.name), super::table::bytes(bytes), super::shown(path));
     refuse_missing(&outline)
 }
 

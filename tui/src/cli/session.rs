@@ -11,6 +11,7 @@ use shared::session::{Session, Status};
 use shared::text::{shell_words, visible};
 
 use super::table::{self, Look};
+use super::targets::{self, TargetArgs};
 use super::{LsArgs, NewArgs, print, print_json};
 use crate::attach::{self, Wish};
 use crate::{connect, environment, tty};
@@ -33,6 +34,7 @@ pub async fn new(paths: &Paths, args: NewArgs) -> Result<(), Failure> {
         here,
         argv: args.argv,
         no_run: args.no_run,
+        must_start: !args.attach_existing,
         env_delta: args.env,
         environment: environment::inherited(),
         size: args.size.or(window),
@@ -227,8 +229,14 @@ fn runtime_text(runtime: &Runtime) -> String {
     out
 }
 
-pub async fn kill(paths: &Paths, name: String, json: bool) -> Result<(), Failure> {
-    super::life::changed(paths, Request::Kill { name }, json).await
+pub async fn kill(paths: &Paths, targets: TargetArgs, yes: bool, json: bool) -> Result<(), Failure> {
+    if let Some(name) = targets.only() {
+        return super::life::changed(paths, Request::Kill { name }, json).await;
+    }
+    let mut client = connect::connect(paths).await?;
+    let targets = targets.resolve(&mut client, |session| !session.is_over()).await?;
+    targets.confirm("End", yes)?;
+    targets::change_each(&mut client, &targets, |name| Request::Kill { name }, json).await
 }
 
 pub async fn rename(paths: &Paths, name: String, new: String, json: bool) -> Result<(), Failure> {
@@ -236,7 +244,19 @@ pub async fn rename(paths: &Paths, name: String, new: String, json: bool) -> Res
     if json { print_json(&session) } else { print(&format!("{}\n", visible(&session.name))) }
 }
 
-pub async fn rm(paths: &Paths, name: String, json: bool) -> Result<(), Failure> {
-    let gone: Gone = connect::call(paths, Request::Remove { name }).await?;
-    if json { print_json(&gone) } else { print(&format!("{} is removed, with its recording\n", visible(&gone.name))) }
+pub async fn rm(paths: &Paths, targets: TargetArgs, yes: bool, json: bool) -> Result<(), Failure> {
+    let mut client = connect::connect(paths).await?;
+    let targets = targets.resolve(&mut client, Session::is_over).await?;
+    targets.confirm("Remove", yes)?;
+    let (gone, failure) = targets::each::<Gone>(&mut client, &targets, |name| Request::Remove { name }).await;
+    match gone.as_slice() {
+        [one] if json && targets.is_one() => print_json(one)?,
+        all if json && !targets.is_one() => print_json(&all)?,
+        [] if failure.is_none() => print("no session matches\n")?,
+        all => {
+            let lines: Vec<String> = all.iter().map(|gone| format!("{} is removed, with its recording\n", visible(&gone.name))).collect();
+            print(&lines.concat())?;
+        }
+    }
+    failure.map_or(Ok(()), Err)
 }

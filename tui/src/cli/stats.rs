@@ -50,10 +50,10 @@ pub enum StatsCommand {
     },
     /// Take away for good what a session has said: its recordings, and the code and values of its calls; its record stays
     #[command(
-        after_help = "There is no way back, and no question. A session that goes on keeps its screen.\n\nExample:\n  sessions-tui forget api"
+        after_help = "Cannot be undone; does not ask. A session that goes on keeps its screen.\n\nExample:\n  sessions-tui forget api"
     )]
     Forget {
-        /// The session: its name, its id, or the beginning of either
+        /// The session: its exact name or id
         name: String,
         /// As JSON
         #[arg(long)]
@@ -160,7 +160,7 @@ fn words(stats: &Stats) -> String {
     out += &table::field("by status", &counts(&stats.by_status));
     out += &table::field("by mode", &counts(&stats.by_mode));
     if let Some(rate) = stats.success_rate {
-        out += &table::field("success rate", &format!("{:.1} % of those that ended", rate * 100.0));
+        out += &table::field("success rate", &format!("{:.1} % of those that completed, failed or timed out", rate * 100.0));
     }
     if let Some(average) = stats.average_iterations {
         out += &table::field("iterations", &format!("{average:.1} on average"));

@@ -1,6 +1,7 @@
 //! Tables and times for people: columns that fit the width, colours that mean something. Pure.
 
 use shared::attention::Attention;
+use shared::runtime::RuntimeState;
 use shared::session::{Session, Status};
 use shared::text::{columns, pad, shell_words, visible};
 
@@ -45,6 +46,7 @@ pub fn mark(status: Status) -> char {
         Status::Completed => '✓',
         Status::Failed => '✗',
         Status::Timeout => '!',
+        Status::Ended => '■',
     }
 }
 
@@ -52,7 +54,7 @@ fn colour(status: Status) -> &'static str {
     match status {
         Status::Active => "32",
         Status::Queued | Status::Paused => "33",
-        Status::Completed => "2",
+        Status::Completed | Status::Ended => "2",
         Status::Failed | Status::Timeout => "31",
     }
 }
@@ -90,9 +92,15 @@ pub fn status_words(session: &Session) -> String {
     if session.restorable {
         return format!("{}: lost, restorable", session.status);
     }
-    match &session.status_reason {
-        Some(reason) if session.status != Status::Completed => format!("{}: {}", session.status, visible(reason)),
-        _ => session.status.to_string(),
+    let status = match (session.status, session.status_reason.as_deref()) {
+        (Status::Completed, _) | (_, None) => session.status.to_string(),
+        // the usual way to end one needs no reason
+        (Status::Ended, Some("killed")) => session.status.to_string(),
+        (status, Some(reason)) => format!("{status}: {}", visible(reason)),
+    };
+    match &session.runtime_state {
+        Some(RuntimeState::Starting | RuntimeState::Running { .. }) if session.status.has_ended() => format!("{status}, still running"),
+        _ => status,
     }
 }
 

@@ -36,7 +36,10 @@ pub struct Facts {
     pub terminal: Terminal,
     /// The session this runs in.
     pub inside: Option<String>,
-    pub tmux: bool,
+    /// The prefix of the tmux around, as tmux writes it; empty if it does not say.
+    pub tmux: Option<String>,
+    /// Our own, as tmux would write it.
+    pub prefix: String,
     pub service: Option<Service>,
     pub lingers: Option<bool>,
     pub has_user_manager: bool,
@@ -380,7 +383,7 @@ fn terminal(terminal: &Terminal) -> Finding {
 }
 
 fn nested(facts: &Facts) -> Finding {
-    match (&facts.inside, facts.tmux) {
+    match (&facts.inside, &facts.tmux) {
         (Some(session), _) => note(
             "nested",
             format!(
@@ -388,12 +391,15 @@ fn nested(facts: &Facts) -> Finding {
             ),
             Some("ctrl-b d first; or ctrl-b ctrl-b for the inner one"),
         ),
-        (None, true) => note(
+        (None, Some(theirs)) if !theirs.is_empty() && !theirs.eq_ignore_ascii_case(&facts.prefix) => {
+            fine("nested", format!("inside tmux, whose prefix is {theirs}: ours is {}", facts.prefix))
+        }
+        (None, Some(_)) => note(
             "nested",
-            "this is inside tmux, which takes ctrl-b for itself",
+            format!("this is inside tmux, which takes {} for itself", facts.prefix),
             Some("type ctrl-b ctrl-b d to detach, or set [keys] prefix = \"ctrl-a\" in config.toml"),
         ),
-        (None, false) => fine("nested", "neither inside a session nor inside tmux"),
+        (None, None) => fine("nested", "neither inside a session nor inside tmux"),
     }
 }
 
@@ -518,7 +524,8 @@ mod tests {
             locale: Some(("LANG".into(), "en_GB.utf8".into())),
             terminal: Terminal::Is { term: Some("xterm-256color".into()), columns: 80, rows: 24 },
             inside: None,
-            tmux: false,
+            tmux: None,
+            prefix: "C-b".into(),
             service: Some(Service { words: "systemd user unit".into(), is_current: true, is_systemd: true }),
             lingers: Some(true),
             has_user_manager: true,
@@ -580,7 +587,7 @@ mod tests {
             ("terminal", Verdict::Wrong, "TERM", |f| f.terminal = Terminal::Is { term: Some("dumb".into()), columns: 80, rows: 24 }),
             ("terminal", Verdict::Note, "", |f| f.terminal = Terminal::Is { term: Some("xterm".into()), columns: 20, rows: 5 }),
             ("nested", Verdict::Note, "ctrl-b d", |f| f.inside = Some("api".into())),
-            ("nested", Verdict::Note, "prefix", |f| f.tmux = true),
+            ("nested", Verdict::Note, "prefix", |f| f.tmux = Some("C-b".into())),
             ("service", Verdict::Note, "daemon install", |f| f.service = None),
             ("service", Verdict::Wrong, "daemon install", |f| {
                 f.service = Some(Service { words: "x".into(), is_current: false, is_systemd: false });

@@ -64,7 +64,8 @@ pub async fn gather(paths: &Paths, look: Lookers) -> Facts {
         locale: ["LC_ALL", "LC_CTYPE", "LANG"].into_iter().find_map(|name| Some((name.to_owned(), variable(name)?))),
         terminal: terminal(variable("TERM")),
         inside: variable("SESSIONS_THREAD").or_else(|| variable("SESSIONS_SESSION")),
-        tmux: variable("TMUX").is_some(),
+        tmux: variable("TMUX").map(|_| crate::environment::tmux_prefix().unwrap_or_default()),
+        prefix: format!("C-{}", crate::settings::load_config(paths).0.keys.prefix.letter()),
         service: service.map(|service| Service {
             words: service.words(),
             is_current: service.is_current,

@@ -28,6 +28,7 @@ pub enum StatusWord {
     Completed,
     Failed,
     Timeout,
+    Ended,
 }
 
 impl From<StatusWord> for Status {
@@ -39,6 +40,7 @@ impl From<StatusWord> for Status {
             StatusWord::Completed => Self::Completed,
             StatusWord::Failed => Self::Failed,
             StatusWord::Timeout => Self::Timeout,
+            StatusWord::Ended => Self::Ended,
         }
     }
 }
@@ -52,6 +54,7 @@ impl From<Status> for StatusWord {
             Status::Completed => Self::Completed,
             Status::Failed => Self::Failed,
             Status::Timeout => Self::Timeout,
+            Status::Ended => Self::Ended,
         }
     }
 }

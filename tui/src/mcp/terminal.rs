@@ -126,6 +126,7 @@ async fn start(call: Call, given: StartArguments) -> Result<Row, Failure> {
         workspace: given.cwd.is_some().then(|| here.clone()),
         here,
         argv,
+        must_start: true,
         env_delta: given.env.unwrap_or_default().into_iter().collect(),
         environment: environment::inherited(),
         size: Some(Size { cols: given.cols.unwrap_or(COLS), rows: given.rows.unwrap_or(ROWS) }),

@@ -1,5 +1,6 @@
 //! What can be done with sessions: the request for it, what is said before and after, and what undoes it. Pure.
 
+use shared::id::SessionId;
 use shared::message::{Pause, Request, Resume};
 use shared::session::{ITERATIONS, Session, Status};
 use shared::text::{count, visible};
@@ -20,6 +21,8 @@ pub enum Deed {
     Send(String),
     Reset,
     Forget,
+    /// Clears the mark of a question without answering it.
+    Dismiss,
 }
 
 impl Deed {
@@ -38,6 +41,7 @@ impl Deed {
             Self::Send(_) => "send",
             Self::Reset => "reset",
             Self::Forget => "forget",
+            Self::Dismiss => "dismiss",
         }
     }
 
@@ -56,6 +60,7 @@ impl Deed {
             Self::Send(_) => "got the line".into(),
             Self::Reset => "reset: the next session starts clean".into(),
             Self::Forget => "forgotten: nothing recorded is left".into(),
+            Self::Dismiss => "dismissed: asks nothing until something new is said".into(),
         }
     }
 
@@ -74,6 +79,7 @@ impl Deed {
             Self::Send(line) => Request::Send { name, bytes: base64(&format!("{line}\r")), queue_input: false },
             Self::Reset => Request::Reset { name },
             Self::Forget => Request::Forget { name },
+            Self::Dismiss => Request::Dismiss { name },
         }
     }
 
@@ -82,15 +88,25 @@ impl Deed {
         let name = visible(&session.name);
         let ended = session.status.has_ended();
         match self {
-            Self::Kill if ended => Err(format!("{name} has ended already; {} removes it", keys.hint(Place::List, Action::Remove))),
+            Self::Kill if session.is_over() => {
+                Err(format!("{name} has ended already; {} removes it", keys.hint(Place::List, Action::Remove)))
+            }
             Self::Remove if !ended => Err(format!("{name} is {}; {} ends it first", session.status, keys.hint(Place::List, Action::Kill))),
+            Self::Remove if session.has_live_program() => Err(format!(
+                "{name} is {}, but its program still runs; {} ends it first",
+                session.status,
+                keys.hint(Place::List, Action::Kill)
+            )),
             Self::Pause if session.status != Status::Active => Err(format!("cannot pause {name}: it is {}", session.in_words())),
             Self::Hibernate if session.is_hibernated() => Err(format!("{name} is hibernated already")),
             Self::Hibernate if !matches!(session.status, Status::Active | Status::Paused) => {
                 Err(format!("cannot hibernate {name}: it is {}", session.in_words()))
             }
             Self::Complete(_) | Self::Fail(_) if ended => Err(format!("{name} has ended already: {}", session.in_words())),
-            Self::Send(_) if ended => Err(format!("{name} has ended: there is nobody to type to")),
+            Self::Send(_) if session.is_over() => Err(format!("{name} has ended: no program reads what is typed")),
+            Self::Dismiss if !session.needs.as_ref().is_some_and(|needs| needs.state.needs_someone()) => {
+                Err(format!("{name} asks nothing"))
+            }
             _ => Ok(()),
         }
     }
@@ -128,6 +144,20 @@ impl Deed {
             _ => None,
         }
     }
+}
+
+/// Something that was done, for `u`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Done {
+    /// The batch it was sent with.
+    pub turn: u64,
+    pub deed: Deed,
+    /// Whom it concerned, in words.
+    pub who: String,
+    /// What takes it back, for each session.
+    pub back: Vec<(SessionId, Deed)>,
+    /// Nothing takes it back.
+    pub is_final: bool,
 }
 
 /// A used-up budget goes on with as much again.

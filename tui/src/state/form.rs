@@ -199,6 +199,7 @@ impl Form {
             mode: text(Field::Mode),
             max_iterations,
             group: text(Field::Group),
+            must_start: true,
             ..NewSession::default()
         })
     }

@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 use std::collections::{HashMap, HashSet};
 
-use nucleo_matcher::pattern::{Atom, CaseMatching, Normalization, Pattern};
+use nucleo_matcher::pattern::{Atom, AtomKind, CaseMatching, Normalization, Pattern};
 use nucleo_matcher::{Config, Matcher, Utf32Str};
 use serde::{Deserialize, Serialize};
 use shared::id::{SessionId, ThreadId};
@@ -191,7 +191,12 @@ impl List {
         let mut buffer = Vec::new();
         // each word for itself, and each field: letters that are spread over all of them say nothing
         let mut score = |word: &Atom, fields: &[String]| {
-            let mut scores = fields.iter().map(|field| word.score(Utf32Str::new(field, &mut buffer), &mut matcher));
+            let text = word.needle_text().to_string().to_lowercase();
+            let mut scores = fields.iter().enumerate().map(|(at, field)| {
+                // letters that are scattered over a path or a command say nothing: only names may have gaps
+                let is_weak = at > 0 && !word.negative && word.kind == AtomKind::Fuzzy && !field.to_lowercase().contains(&text);
+                if is_weak { None } else { word.score(Utf32Str::new(field, &mut buffer), &mut matcher) }
+            });
             // what must not be there must be nowhere
             if word.negative { scores.all(|score| score.is_some()).then_some(0) } else { scores.flatten().max() }
         };
@@ -380,7 +385,7 @@ mod tests {
     fn the_best_match_has_the_cursor_whichever_group_it_is_in() {
         let (mut web, mut shell) = (session("web", Status::Active), session("shell", Status::Active));
         (web.workspace, shell.workspace) = ("/a".into(), "/b".into());
-        web.command = vec!["ssh".into(), "-e".into(), "llama".into(), "all".into()];
+        web.command = vec!["ssh".into(), "myshells".into()];
         let mut list = list(vec![web, shell]);
         list.group = Group::Workspace;
         list.filter = "shell".into();

@@ -90,7 +90,7 @@ pub fn urgency(session: &Session) -> u8 {
 
 pub fn compare(a: &Session, b: &Session, sort: Sort) -> Ordering {
     let by_name = || natural(&a.name, &b.name).then_with(|| b.id.cmp(&a.id));
-    let ended = |session: &Session| session.status.has_ended();
+    let ended = |session: &Session| session.is_over();
     match sort {
         // among equals the order must not jump about with every bit of output: by name while they live, by their end after
         Sort::Attention => urgency(a).cmp(&urgency(b)).then_with(|| match (a.ended_at, b.ended_at) {
@@ -154,6 +154,7 @@ fn status_rank(status: Status) -> u8 {
         Status::Timeout => 3,
         Status::Failed => 4,
         Status::Completed => 5,
+        Status::Ended => 6,
     }
 }
 

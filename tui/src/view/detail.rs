@@ -50,7 +50,7 @@ pub fn draw(app: &App, detail: &Detail, frame: &mut Frame<'_>) {
     }
     let count = detail.count();
     let right = if count > 0 { format!("{} of {count}", detail.cursor() + 1) } else { String::new() };
-    rule(&about, &right, theme.border, line, frame);
+    rule(&about, (&right, theme.dim), theme.border, line, frame);
     let rows = areas::page(app);
     let lines = lines(app, detail, usize::from(rows.width));
     if lines.is_empty() {

@@ -116,7 +116,7 @@ fn hints(app: &App, area: Rect) -> Vec<(String, &'static str, Option<Action>, u1
             wanted.push((Some(format!("{prefix} ?")), "keys", None));
         }
         None if app.pane.is_some() => {
-            let has_ended = app.list.current().is_some_and(|session| session.status.has_ended());
+            let has_ended = app.list.current().is_some_and(shared::session::Session::is_over);
             wanted.push(key(Action::Open, if has_ended { "play" } else { "type" }));
             wanted.push(key(Action::Split, "close"));
             wanted.push(key(Action::Down, "next"));
@@ -130,7 +130,7 @@ fn hints(app: &App, area: Rect) -> Vec<(String, &'static str, Option<Action>, u1
         }
         None => {
             let current = app.list.current();
-            let has_ended = current.is_some_and(|session| session.status.has_ended());
+            let has_ended = current.is_some_and(shared::session::Session::is_over);
             let is_paused = current.is_some_and(|session| session.status == shared::session::Status::Paused);
             if app.list.selected.is_empty() {
                 wanted.push(key(Action::Open, if has_ended { "play" } else { "attach" }));

@@ -19,7 +19,7 @@ const KEYS: [(KeyCode, KeyModifiers, &str, &str); 4] = [
     (KeyCode::Enter, KeyModifiers::NONE, "enter", "start and attach"),
     (KeyCode::Char('s'), KeyModifiers::CONTROL, "ctrl-s", "start, stay here"),
     (KeyCode::Char('n'), KeyModifiers::CONTROL, "ctrl-n", "recent"),
-    (KeyCode::Esc, KeyModifiers::NONE, "esc", "no"),
+    (KeyCode::Esc, KeyModifiers::NONE, "esc", "cancel"),
 ];
 
 /// What a click in the form means.

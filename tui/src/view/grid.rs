@@ -45,7 +45,7 @@ fn tile(app: &App, session: &Session, frame: &mut Frame<'_>, place: Rect) {
     let x = place.x + 2;
     buffer.set_stringn(x, place.y, format!(" {lead}"), room, theme.status(session.status));
     let after = x + columns(&lead) as u16 + 1;
-    let style = if is_cursor { theme.focus } else { theme.strong };
+    let style = super::over(if is_cursor { theme.focus } else { theme.strong });
     buffer.set_stringn(after, place.y, format!("{name} "), room, style);
     let used = columns(&lead) + columns(&name) + 3;
     let right = match needs {

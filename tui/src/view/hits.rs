@@ -64,7 +64,7 @@ pub fn draw(app: &App, hits: &Hits, frame: &mut Frame<'_>) {
         (None, Some(Err(why))) => about.push((why.clone(), theme.bad)),
         (None, None) => about.push(("everything that was printed, run, told or asked for".into(), theme.dim)),
     }
-    rule(&about, "", theme.border, Rect { y: area.y + 1, height: 1, ..area }, frame);
+    rule(&about, ("", theme.dim), theme.border, Rect { y: area.y + 1, height: 1, ..area }, frame);
     let (rows, moment) = areas::hits(area);
     for (n, hit) in hits.found.iter().skip(hits.top).take(usize::from(rows.height)).enumerate() {
         let place = Rect { y: rows.y + n as u16, height: 1, ..rows };
@@ -146,7 +146,7 @@ fn draw_moment(app: &App, hits: &Hits, frame: &mut Frame<'_>, place: Rect) {
     let at = hit.at.to_zoned(app.zone.clone()).strftime("%Y-%m-%d %H:%M:%S").to_string();
     rule(
         &[(hit.name.clone(), theme.strong), (at, theme.dim)],
-        &format!("{} plays from here", app.keymap.hint(Place::Hits, Action::Open)),
+        (&format!("{} plays from here", app.keymap.hint(Place::Hits, Action::Open)), theme.dim),
         theme.border,
         title,
         frame,

@@ -1,4 +1,4 @@
-//! What was said here, oldest first.
+//! The messages page, oldest first.
 
 use ratatui::Frame;
 use ratatui::layout::{Position, Rect};

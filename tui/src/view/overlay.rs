@@ -29,7 +29,7 @@ pub fn inside(place: Rect) -> Rect {
 /// Where it lies; a prompt is in the footer.
 pub fn area(app: &App) -> Option<Rect> {
     Some(match app.overlay.as_ref()? {
-        Overlay::Help { place: of, .. } => place(app, help::size(app, *of)),
+        Overlay::Help(page) => place(app, help::size(app, page)),
         Overlay::Confirm { question, deed, .. } => question_area(app, question, deed),
         Overlay::New(form) => place(app, form::size(app, form)),
         Overlay::Palette(palette) => palette_area(app, palette),
@@ -103,17 +103,17 @@ pub fn draw(app: &App, frame: &mut Frame<'_>) {
     let theme = &app.theme;
     clear(frame, place);
     let title = match overlay {
-        Overlay::Help { .. } => " keys ",
-        Overlay::Confirm { .. } => " sure? ",
-        Overlay::New(_) => " new session ",
-        Overlay::Palette(_) => " actions ",
-        Overlay::Prompt(_) => "",
+        Overlay::Help(page) => help::title(page),
+        Overlay::Confirm { .. } => " sure? ".to_owned(),
+        Overlay::New(_) => " new session ".to_owned(),
+        Overlay::Palette(_) => " actions ".to_owned(),
+        Overlay::Prompt(_) => String::new(),
     };
     let block = Block::bordered().title(Span::styled(title, theme.accent)).border_style(theme.focus);
     let inside = block.inner(place);
     frame.render_widget(block, place);
     match overlay {
-        Overlay::Help { place: of, top } => help::draw(app, *of, *top, frame, inside),
+        Overlay::Help(page) => help::draw(app, page, frame, inside),
         Overlay::Confirm { question, deed, .. } => draw_question(app, question, deed, frame, inside),
         Overlay::New(form) => form::draw(app, form, frame, inside),
         Overlay::Palette(palette) => draw_palette(app, palette, frame, inside),

@@ -30,10 +30,10 @@ pub fn draw(app: &App, pane: &Pane, frame: &mut Frame<'_>, area: Rect) {
         let right = if has_focus {
             format!("{} d list", app.prefix.label())
         } else {
-            let does = if app.list.current().is_some_and(|session| session.status.has_ended()) { "plays it" } else { "types here" };
+            let does = if app.list.current().is_some_and(shared::session::Session::is_over) { "plays it" } else { "types here" };
             format!("{} {does}", app.keymap.hint(Place::Beside, Action::Open))
         };
-        rule(&[(pane.name.clone(), if has_focus { theme.accent } else { theme.strong }), state], &right, border, title, frame);
+        rule(&[(pane.name.clone(), if has_focus { theme.accent } else { theme.strong }), state], (&right, theme.dim), border, title, frame);
         if title.x > 0 {
             for y in title.top()..area.bottom() {
                 frame.buffer_mut()[(title.x - 1, y)].set_symbol("│").set_style(border);

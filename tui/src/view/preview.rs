@@ -49,7 +49,7 @@ pub fn draw_titled(app: &App, session: &Session, border: Style, frame: &mut Fram
         _ => visible(&shortened(&folder, usize::from(title.width / 2))),
     };
     let names = [(session.name.clone(), theme.strong), (about, theme.dim)];
-    rule(&names, &right, border, title, frame);
+    rule(&names, (&right, theme.dim), border, title, frame);
 }
 
 /// The end of a path says most.

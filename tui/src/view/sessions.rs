@@ -56,7 +56,7 @@ fn draw_row(app: &App, session: &Session, plan: &[(Column, usize)], frame: &mut 
     let is_cursor = app.list.cursor == Some(session.id);
     let is_selected = app.list.selected.contains(&session.id);
     let rate = app.rates.get(session.id);
-    let dims = session.status.has_ended() && !session.needs.as_ref().is_some_and(|needs| needs.state.needs_someone());
+    let dims = session.is_over() && !session.needs.as_ref().is_some_and(|needs| needs.state.needs_someone());
     let mut spans = Vec::new();
     for (column, width) in plan {
         let (text, style) = content(app, session, rate, *column, *width);
@@ -107,7 +107,7 @@ fn paint(frame: &mut Frame<'_>, place: Rect, style: Style, replaces: bool) {
 
 fn content(app: &App, session: &Session, rate: Option<&Rate>, column: Column, width: usize) -> (String, Style) {
     let theme = &app.theme;
-    let is_live = session.status.is_live();
+    let is_live = !session.is_over();
     match column {
         Column::Mark => (String::new(), theme.text),
         Column::Name => (session.name.clone(), if is_live { theme.strong } else { theme.text }),
@@ -136,7 +136,7 @@ fn content(app: &App, session: &Session, rate: Option<&Rate>, column: Column, wi
 
 /// What it wants of somebody. Of one that has ended the status says it already.
 fn asked(session: &Session) -> Option<String> {
-    let needs = session.needs.as_ref().filter(|_| !session.status.has_ended())?;
+    let needs = session.needs.as_ref().filter(|_| !session.is_over())?;
     (needs.state.needs_someone() && !needs.why.is_empty()).then(|| needs.why.clone())
 }
 
@@ -145,7 +145,7 @@ const MIN_TASK: usize = 9;
 
 /// What is in the foreground of its terminal, with its task if there is room; where nothing runs, what it was for.
 fn runs(session: &Session, rate: Option<&Rate>, width: usize) -> String {
-    if session.status.has_ended() {
+    if session.is_over() {
         return what(session);
     }
     let command = match rate.and_then(|rate| rate.foreground.clone()) {
@@ -231,6 +231,9 @@ pub fn draw_empty(app: &App, frame: &mut Frame<'_>, area: Rect) {
                 lines.push(Line::styled(format!("  {line}"), style));
             }
         };
+        if let Some(hint) = &app.tmux_hint {
+            say(hint, theme.warn);
+        }
         say("or from any terminal:", theme.dim);
         say("sessions-tui new -n api -- npm run dev", theme.note);
     }

@@ -377,3 +377,75 @@ fn any_size_is_drawn() {
         }
     }
 }
+
+/// The contrast of two colours, as WCAG computes it.
+fn contrast(a: (u8, u8, u8), b: (u8, u8, u8)) -> f64 {
+    let light = |(red, green, blue): (u8, u8, u8)| {
+        let linear = |value: u8| {
+            let value = f64::from(value) / 255.0;
+            if value <= 0.04045 { value / 12.92 } else { ((value + 0.055) / 1.055).powf(2.4) }
+        };
+        0.2126 * linear(red) + 0.7152 * linear(green) + 0.0722 * linear(blue)
+    };
+    let (a, b) = (light(a), light(b));
+    (a.max(b) + 0.05) / (a.min(b) + 0.05)
+}
+
+/// A colour of xterm's 256 beyond the first sixteen.
+fn of_index(index: u8) -> (u8, u8, u8) {
+    let level = |n: u8| if n == 0 { 0 } else { 55 + n * 40 };
+    match index {
+        232.. => (8 + (index - 232) * 10, 8 + (index - 232) * 10, 8 + (index - 232) * 10),
+        _ => (level((index - 16) / 36), level((index - 16) / 6 % 6), level((index - 16) % 6)),
+    }
+}
+
+#[test]
+fn every_text_has_enough_contrast_on_dark_and_light_terminals() {
+    use crate::theme::Theme;
+    use ratatui::style::{Color, Modifier};
+    let grounds = [
+        (Theme::dark(), [((0, 0, 0), (229, 229, 229)), ((30, 30, 30), (229, 229, 229)), ((0, 43, 54), (238, 232, 213))]),
+        (Theme::light(), [((255, 255, 255), (0, 0, 0)), ((253, 246, 227), (7, 54, 66)), ((240, 240, 240), (30, 30, 30))]),
+    ];
+    let mut checked = 0;
+    for (theme, grounds) in grounds {
+        for keys in ["j", "space j", "t", "t j", "?", "n", ":", "x", "s", "i", "T", "m", "/ a"] {
+            let mut app = app(120, 40, sessions());
+            app.theme = theme.clone();
+            press(&mut app, keys);
+            let mut terminal = Terminal::new(TestBackend::new(120, 40)).expect("a backend");
+            terminal.draw(|frame| draw(&app, frame)).expect("draws");
+            let buffer = terminal.backend().buffer();
+            for (at, cell) in buffer.content().iter().enumerate() {
+                let is_text = cell.symbol().chars().any(|c| c.is_alphanumeric() || c.is_ascii_punctuation());
+                if !is_text {
+                    continue;
+                }
+                for (ground, usual) in grounds {
+                    let colour = |colour: Color, reset| match colour {
+                        Color::Reset => reset,
+                        Color::Indexed(index) if index >= 16 => of_index(index),
+                        other => panic!("{other:?} is not a colour of these themes"),
+                    };
+                    let (mut fg, mut bg) = (colour(cell.fg, usual), colour(cell.bg, ground));
+                    if cell.modifier.contains(Modifier::REVERSED) {
+                        std::mem::swap(&mut fg, &mut bg);
+                    }
+                    let ratio = contrast(fg, bg);
+                    assert!(
+                        ratio >= 4.5,
+                        "{keys}: {:?} at {},{} has {ratio:.1}:1 ({:?} on {:?})",
+                        cell.symbol(),
+                        at % 120,
+                        at / 120,
+                        cell.fg,
+                        cell.bg
+                    );
+                    checked += 1;
+                }
+            }
+        }
+    }
+    assert!(checked > 10_000, "{checked}");
+}

@@ -53,7 +53,7 @@ pub struct Installed {
 impl Installed {
     pub fn words(&self) -> String {
         let stale = if self.is_current { "" } else { "; it names another program or folder: `sessions-tui daemon install` renews it" };
-        format!("{}, {}{stale}", self.kind.words(), self.file.display())
+        format!("{}, {}{stale}", self.kind.words(), super::super::shown(&self.file))
     }
 }
 
@@ -139,7 +139,7 @@ pub async fn install(paths: &Paths, args: InstallArgs) -> Result<(), Failure> {
             (true, false) => "would be written",
             (false, false) => "written",
         };
-        print(&format!("{} ({}), {word}:\n\n{}\n", file.display(), kind.words(), indented(&text)))?;
+        print(&format!("{} ({}), {word}:\n\n{}\n", super::super::shown(&file), kind.words(), indented(&text)))?;
     }
     let name = service.name();
     let is_running = connect::running(paths).await?.is_some();
@@ -188,7 +188,7 @@ pub fn uninstall(args: &UninstallArgs) -> Result<(), Failure> {
     if !args.json {
         let word = if args.dry_run { "would be removed" } else { "removed" };
         for file in &report.files {
-            print(&format!("{} {word}\n", file.display()))?;
+            print(&format!("{} {word}\n", super::super::shown(file)))?;
         }
         if report.files.is_empty() {
             print("nothing was installed\n")?;
