@@ -8,6 +8,7 @@ use shared::config::Config;
 use shared::message::{Cleanup, Failure};
 use shared::stats::Cleaned;
 
+use crate::age::SeenTime;
 use crate::clock::Steady;
 use crate::context::Context;
 use crate::recording;
@@ -30,11 +31,13 @@ pub async fn clean(context: &Context, asked: Cleanup) -> Result<Cleaned, Failure
     if !days.is_finite() || !(0.0..=36_500.0).contains(&days) {
         return Err(Failure::usage(format!("{days} is no number of days: write --older-than 30")));
     }
-    let age = jiff::SignedDuration::from_secs((days * 86_400.0) as i64);
-    let ended_before = jiff::Timestamp::now().checked_sub(age).unwrap_or(jiff::Timestamp::UNIX_EPOCH);
+    let age = (days * DAY_MICROS as f64) as i64;
+    let seen = look_at_clocks(context).await?;
+    let ended_before = jiff::Timestamp::from_microsecond(seen.before(age)).unwrap_or(jiff::Timestamp::UNIX_EPOCH);
     let old = Old { filter: asked.filter, ended_before };
     let store = &context.store;
     let mut cleaned = Cleaned { dry_run: asked.dry_run, ..Cleaned::default() };
+    let jumped = seen.jumped_within(age);
     let limit = if asked.dry_run { NAMED as u32 } else { STEP };
     let candidates = store.old_sessions(old.clone(), limit).await?;
     let is_full_step = candidates.len() == limit as usize;
@@ -54,6 +57,12 @@ pub async fn clean(context: &Context, asked: Cleanup) -> Result<Cleaned, Failure
     // what could not be taken away keeps its record, and holds up nobody else
     let is_kept = |candidate: &Candidate| candidate.runtimes.iter().any(|id| taken.kept.contains(&context.paths.recording(*id)));
     cleaned.kept.clone_from(&taken.errors);
+    if jumped > 0 {
+        let days = jumped / DAY_MICROS;
+        cleaned
+            .kept
+            .push(format!("the clock has jumped ahead by {days} days: ages are counted without that time, until as much has passed"));
+    }
     let candidates: Vec<Candidate> = candidates.into_iter().filter(|candidate| !is_kept(candidate)).collect();
     if asked.dry_run {
         cleaned.count = store.count_old(old.clone()).await?;
@@ -71,6 +80,19 @@ pub async fn clean(context: &Context, asked: Cleanup) -> Result<Cleaned, Failure
     }
     cleaned.sessions = candidates.into_iter().map(|candidate| candidate.line).collect();
     Ok(cleaned)
+}
+
+/// Time as it was seen to pass. A jump of the wall clock is reported once.
+pub async fn look_at_clocks(context: &Context) -> store::Result<SeenTime> {
+    let (seen, jumped) = context.store.seen_time().await?;
+    if let Some(jumped) = jumped {
+        let days = jumped / DAY_MICROS;
+        context.warn(format!(
+            "the clock has jumped ahead by {days} days (it was set, or the machine was off): cleanup and retention by age do not count \
+             that time"
+        ));
+    }
+    Ok(seen)
 }
 
 /// What became of recordings.

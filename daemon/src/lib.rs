@@ -1,5 +1,6 @@
 //! The daemon: keeps the database and the screens, reaches holders, serves clients. And the holder, which outlives it.
 
+mod age;
 mod agent;
 mod attachment;
 mod attention;

@@ -63,6 +63,7 @@ const LEAVING_PATIENCE: Duration = Duration::from_secs(60);
 
 /// Runs the daemon until it is told to stop. `ready` is called once clients can connect.
 pub async fn run(paths: Paths, settings: FirstSettings, place: Place, ready: impl FnOnce()) -> Result<(), StartError> {
+    crate::signals::survive_file_size_limit()?;
     // whoever started us may be in a session: what happens to that is not for us
     crate::holder::leave_sessions();
     files::private_dir(&paths.state)?;
@@ -85,7 +86,13 @@ pub async fn run(paths: Paths, settings: FirstSettings, place: Place, ready: imp
     webhook::start(&context);
     request::drain_hooks(&context).await;
     let listener = listen(&context.paths.socket())?;
-    point_to_socket(&context.paths)?;
+    if let Err(error) = point_to_socket(&context.paths) {
+        // only those look there who know neither the runtime directory nor the socket; a full disk must not keep the daemon from starting
+        context.warn(format!("{} could not be written: {error}", context.paths.pointer().display()));
+    }
+    if let Err(error) = cleanup::look_at_clocks(&context).await {
+        context.log.warn(&format!("the clocks could not be compared: {error}"));
+    }
     context.log.note(&format!(
         "daemon {} started, pid {}, {} going on",
         shared::VERSION,
@@ -119,6 +126,7 @@ pub async fn run(paths: Paths, settings: FirstSettings, place: Place, ready: imp
     // what was not told by then is found by the next daemon, from the times of files
     let _ = tokio::time::timeout(LAST_CHANGES, context.watch.settle()).await;
     context.store.settle().await;
+    let _ = cleanup::look_at_clocks(&context).await;
     cleanup::back_up(&context).await;
     context.log.note("daemon stopped");
     outcome?;

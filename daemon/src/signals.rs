@@ -21,3 +21,9 @@ pub fn reset() {
         libc::sigprocmask(libc::SIG_SETMASK, none.as_ptr(), std::ptr::null_mut());
     }
 }
+
+/// Makes a write beyond the limit on file sizes (`ulimit -f`) fail like one to a full disk; by default the kernel ends the
+/// process. A handler, not an ignored signal: programs that we start get the default.
+pub fn survive_file_size_limit() -> std::io::Result<()> {
+    signal_hook::flag::register(signal_hook::consts::SIGXFSZ, std::sync::Arc::default()).map(drop)
+}

@@ -4,7 +4,7 @@
 use std::collections::{BTreeSet, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use shared::id::{Offset, RuntimeId};
 use shared::screen::Size;
@@ -187,10 +187,16 @@ fn index_open(dir: &Path, size: Size) {
 async fn keep_to_limits(context: &Context) {
     let config = context.config();
     let settings = &config.recording;
+    let mut written_before = None;
+    if settings.max_age_days > 0 {
+        let Ok(seen) = crate::cleanup::look_at_clocks(context).await else { return };
+        let at = seen.before(i64::from(settings.max_age_days) * 24 * 3600 * 1_000_000);
+        written_before = u64::try_from(at).ok().map(|micros| SystemTime::UNIX_EPOCH + Duration::from_micros(micros));
+    }
     let limits = recording::Limits {
         total: (settings.max_total_mib > 0).then_some(settings.max_total_mib << 20),
         each: settings.max_mib << 20,
-        age: (settings.max_age_days > 0).then(|| Duration::from_secs(u64::from(settings.max_age_days) * 24 * 3600)),
+        written_before,
     };
     let Ok(ended) = context.store.ended_runtimes().await else { return };
     let folder = context.paths.recordings();

@@ -6,6 +6,14 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
+/// An id for this moment. A clock before 1970 counts as 1970: such a time has no place in an id.
+fn new_id(now: std::time::SystemTime) -> Uuid {
+    if now < std::time::SystemTime::UNIX_EPOCH {
+        return Uuid::new_v7(uuid::Timestamp::from_unix(uuid::NoContext, 0, 0));
+    }
+    Uuid::now_v7()
+}
+
 macro_rules! id {
     ($($(#[$doc:meta])* $name:ident)*) => {$(
         $(#[$doc])*
@@ -17,7 +25,7 @@ macro_rules! id {
             /// A new id; later ones sort after earlier ones.
             #[expect(clippy::new_without_default, reason = "a default id would be a surprise: each one is new")]
             pub fn new() -> Self {
-                Self(Uuid::now_v7())
+                Self(new_id(std::time::SystemTime::now()))
             }
 
             pub fn parse(text: &str) -> Option<Self> {
@@ -73,6 +81,12 @@ pub type Offset = u64;
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_clock_before_1970_gives_ids_all_the_same() {
+        let then = std::time::SystemTime::UNIX_EPOCH - std::time::Duration::from_hours(24);
+        assert_ne!(new_id(then), new_id(then));
+    }
 
     #[test]
     fn ids_sort_by_time_and_round_trip() {

@@ -75,6 +75,7 @@ pub fn run() -> io::Result<()> {
         signal_hook::flag::register(signal, Arc::clone(&ignored))?;
     }
     let asked = Asked::default();
+    crate::signals::survive_file_size_limit()?;
     signal_hook::flag::register(SIGTERM, Arc::clone(&asked.to_end))?;
     signal_hook::flag::register(SIGHUP, Arc::clone(&asked.to_listen))?;
 

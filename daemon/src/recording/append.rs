@@ -165,7 +165,7 @@ fn create_segment(dir: &Path, start: Offset) -> io::Result<(File, u64)> {
 mod tests {
     use std::collections::HashSet;
     use std::sync::atomic::{AtomicBool, Ordering};
-    use std::time::Duration;
+    use std::time::{Duration, SystemTime};
 
     use super::super::{Limits, Reader, Record, holes, keep_to, pack, segments, store_index, sweep, tail};
     use super::*;
@@ -220,7 +220,11 @@ mod tests {
                 };
                 let retention = || {
                     while !is_over.load(Ordering::Relaxed) {
-                        let limits = Limits { total: Some(u64::MAX), each: u64::MAX, age: Some(Duration::from_hours(1)) };
+                        let limits = Limits {
+                            total: Some(u64::MAX),
+                            each: u64::MAX,
+                            written_before: Some(SystemTime::now() - Duration::from_hours(1)),
+                        };
                         assert_eq!(keep_to(folder.path(), &limits, &HashSet::new()).dropped, 0);
                     }
                 };

@@ -3,7 +3,7 @@
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, SystemTime};
+use std::time::SystemTime;
 
 use shared::id::{Offset, RuntimeId};
 
@@ -13,7 +13,8 @@ pub struct Limits {
     pub total: Option<u64>,
     /// Of one runtime.
     pub each: u64,
-    pub age: Option<Duration>,
+    /// Segments that were last written to before this go.
+    pub written_before: Option<SystemTime>,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -54,7 +55,7 @@ pub fn keep_to(folder: &Path, limits: &Limits, ended: &HashSet<RuntimeId>) -> Ke
         }
         let mut bytes: u64 = own.iter().map(|part| part.bytes).sum();
         let mut own = own.into_iter().peekable();
-        let is_old = |part: &Part| limits.age.is_some_and(|age| part.written_at.elapsed().is_ok_and(|since| since > age));
+        let is_old = |part: &Part| limits.written_before.is_some_and(|at| part.written_at < at);
         while let Some(part) = own.next_if(|part| is_old(part) || bytes > limits.each) {
             bytes -= part.bytes;
             kept.take(&part);
@@ -109,9 +110,10 @@ mod tests {
     use super::super::{Reader, SEGMENT_BYTES, Writer, kind};
     use super::*;
     use shared::screen::Size;
+    use std::time::Duration;
 
     const SIZE: Size = Size { cols: 80, rows: 24 };
-    const NO_LIMITS: Limits = Limits { total: None, each: u64::MAX, age: None };
+    const NO_LIMITS: Limits = Limits { total: None, each: u64::MAX, written_before: None };
 
     /// Two runtimes with three segments each; the first is older.
     fn two(folder: &Path) -> [RuntimeId; 2] {
@@ -156,7 +158,7 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         let ids = two(folder.path());
         let starts = |id: RuntimeId| segments(&folder.path().join(id.compact())).expect("lists").len();
-        let limits = Limits { age: Some(Duration::from_hours(150 * 24)), ..NO_LIMITS };
+        let limits = Limits { written_before: Some(SystemTime::now() - Duration::from_hours(150 * 24)), ..NO_LIMITS };
         keep_to(folder.path(), &limits, &HashSet::new());
         assert_eq!(ids.map(starts), [1, 3]);
         let limits = Limits { each: SEGMENT_BYTES + 1_000_000, ..NO_LIMITS };

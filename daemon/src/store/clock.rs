@@ -3,6 +3,7 @@
 use rusqlite::{Connection, OptionalExtension, params};
 
 use super::{Change, Durability, Result, StoreHandle, json, micros, parse};
+use crate::age::SeenTime;
 use crate::clock::{Clock, Kept, Steady, monotonic};
 
 /// The steady clock of this boot: the one an earlier daemon left, or a new one, which is stored.
@@ -29,6 +30,9 @@ pub(super) fn kept(connection: &Connection) -> Result<Option<Kept>> {
     Ok(kept.map(|(boot, offset)| Kept { boot, offset }))
 }
 
+/// Key of `remembered`.
+const SEEN: &str = "seen_time";
+
 const REMEMBER: &str = "INSERT INTO remembered (what, value) VALUES (?1, ?2) ON CONFLICT (what) DO UPDATE SET value = ?2";
 
 fn remembered(connection: &Connection, what: &str) -> Result<Option<String>> {
@@ -39,6 +43,23 @@ impl StoreHandle {
     /// When something was last done, by the steady clock.
     pub async fn last_done(&self, what: &'static str) -> Result<Option<Steady>> {
         self.read(move |connection| remembered(connection, what)?.map(|text| parse("a time", &text)).transpose()).await
+    }
+
+    /// Looks at the clocks and stores that: ages by time that was seen to pass, and by how much the wall clock has jumped ahead
+    /// since the last look, if it has.
+    pub async fn seen_time(&self) -> Result<(SeenTime, Option<i64>)> {
+        self.write_beside(Durability::Process, |change| {
+            let boot = kept(&change.sql)?.map(|kept| kept.boot).unwrap_or_default();
+            let mut seen = match remembered(&change.sql, SEEN)?.and_then(|text| parse("the time that was seen", &text).ok()) {
+                Some(seen) => seen,
+                // a database from before: the last thing that happened in it was seen
+                None => SeenTime::since(change.query_row("SELECT coalesce(max(updated_at), 0) FROM sessions", [], |row| row.get(0))?),
+            };
+            let jumped = seen.look(micros(jiff::Timestamp::now()), change.clock.now(), &boot);
+            change.remember(SEEN, &json(&seen)?)?;
+            Ok((seen, jumped))
+        })
+        .await
     }
 
     pub async fn done_now(&self, what: &'static str) -> Result<()> {
