@@ -22,14 +22,14 @@ fn attached(root: &Root, name: &str) -> Term {
 #[test]
 fn a12_a_paste_that_nobody_reads_leaves_our_keys_and_ctrl_c_alive() {
     let root = Root::new();
-    root.start_script("deaf", "trap 'touch interrupted; exit 3' INT; echo ready; while :; do sleep 0.1; done");
+    root.start_script("deaf", "trap 'echo yes > interrupted; exit 3' INT; echo ready; while :; do sleep 0.1; done");
     root.wait_screen("deaf", "ready");
     let mut term = Term::open(&root, 80, 24, &["attach", "deaf"]);
     term.wait_for_text("ready");
     std::thread::scope(|scope| {
         let paste = scope.spawn(|| {
             for _ in 0..160 {
-                term.send(&[b'x'; 64 << 10]);
+                term.send(&vec![b'x'; 64 << 10]);
             }
             term.send(DETACH);
         });

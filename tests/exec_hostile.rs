@@ -135,7 +135,10 @@ fn bash() -> Vec<String> {
     .to_vec();
     for descriptor in [4, 31, 32] {
         snippets.push(format!("printf '{FORGED}' >&{descriptor}"));
-        snippets.push(format!("(sleep 0.02; printf '{FORGED}') >&{descriptor} &"));
+        // later output counts as that of the exec that runs then, so not on standard output
+        if descriptor != 32 {
+            snippets.push(format!("(sleep 0.02; printf '{FORGED}') >&{descriptor} &"));
+        }
         snippets.push(format!("printf 'r 0000999999\\n' >&{descriptor}"));
         snippets.push(format!("head -c 3000 /dev/urandom >&{descriptor}"));
     }
@@ -197,7 +200,9 @@ fn python() -> Vec<String> {
     for descriptor in [203, 4, 1] {
         snippets.push(format!("import os; os.write({descriptor}, b'''{FORGED}''')"));
         snippets.push(format!("import os; os.write({descriptor}, b'r 0000999999\\n')"));
-        snippets.push(format!("import os, threading\nthreading.Timer(0.02, lambda: os.write({descriptor}, b'''{FORGED}''')).start()"));
+        if descriptor != 1 {
+            snippets.push(format!("import os, threading\nthreading.Timer(0.02, lambda: os.write({descriptor}, b'''{FORGED}''')).start()"));
+        }
     }
     snippets
 }
@@ -291,7 +296,9 @@ fn node() -> Vec<String> {
     for descriptor in [4, 1] {
         snippets.push(format!("require('fs').writeSync({descriptor}, `{FORGED}`)"));
         snippets.push(format!("require('fs').writeSync({descriptor}, 'r 0000999999\\n')"));
-        snippets.push(format!("setTimeout(() => require('fs').writeSync({descriptor}, `{FORGED}`), 10)"));
+        if descriptor != 1 {
+            snippets.push(format!("setTimeout(() => require('fs').writeSync({descriptor}, `{FORGED}`), 10)"));
+        }
     }
     snippets
 }

@@ -7,10 +7,10 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 const UNLIMITED: u64 = u64::MAX;
 
 /// Allows no core file of this process; gives the limit of before.
-pub fn hide() -> Option<u64> {
+pub fn hide() -> u64 {
     let limit = getrlimit(Resource::Core);
     let _ = setrlimit(Resource::Core, Rlimit { current: Some(0), maximum: limit.maximum });
-    Some(limit.current.unwrap_or(UNLIMITED))
+    limit.current.unwrap_or(UNLIMITED)
 }
 
 /// Other processes of this user cannot attach to it or read its memory, and no core file is piped to a collector, which a limit does not

@@ -59,7 +59,7 @@ pub enum Place {
 }
 
 /// How long a daemon that leaves may take to store what is left.
-const LEAVING_PATIENCE: Duration = Duration::from_secs(60);
+const LEAVING_PATIENCE: Duration = Duration::from_mins(1);
 
 /// Runs the daemon until it is told to stop. `ready` is called once clients can connect.
 pub async fn run(paths: Paths, settings: FirstSettings, place: Place, ready: impl FnOnce()) -> Result<(), StartError> {
@@ -77,7 +77,7 @@ pub async fn run(paths: Paths, settings: FirstSettings, place: Place, ready: imp
     if let Some(parent) = paths.socket().parent() {
         files::private_dir(parent)?;
     }
-    let limits = Limits { open_files: raise_file_limit(), core_files: memory::hide() };
+    let limits = Limits { open_files: raise_file_limit(), core_files: Some(memory::hide()) };
     memory::refuse_inspection();
     let log = Log::open(&paths.log());
     let context = open_world(paths, settings, log, limits).await?;

@@ -231,7 +231,7 @@ mod tests {
         assert_ne!(paths.socket(), Paths::find(&other).expect("absolute").socket());
         let with_runtime = Environment { runtime_dir: Some("/run/user/7".into()), ..env.clone() };
         assert!(Paths::find(&with_runtime).expect("fits").runtime.starts_with("/run/user/7"));
-        let earlier: fn(&Path) -> bool = |path| path.starts_with("/tmp/sessions-tui-1000-");
+        let earlier: fn(&Path) -> bool = |path| path.to_string_lossy().starts_with("/tmp/sessions-tui-1000-");
         let earlier = Environment { is_private: Some(earlier), ..env.clone() };
         assert!(Paths::find(&earlier).expect("there").runtime.starts_with("/tmp"), "running sessions have their sockets there");
         let nowhere = Environment { is_private: Some(|_| false), ..env };
