@@ -93,12 +93,12 @@ fn a_task_that_is_completed_while_its_program_runs_is_shown_as_both() {
     root.start("dev", &["cat"]);
     root.run(&["complete", "dev"]).ok();
     let list = root.run(&["ls"]).ok();
-    assert!(list.contains("completed, still running"), "{list}");
+    assert!(list.contains("completed, runs"), "{list}");
     let refusal = root.run(&["rm", "dev"]).refused(4);
     assert!(refusal.contains("still running"), "{refusal}");
     root.run(&["send", "dev", "hello", "--enter"]).ok();
     root.wait_screen("dev", "hello");
     root.run(&["kill", "dev"]).ok();
-    wait_until("its end", || !root.run(&["ls"]).ok().contains("still running"));
+    wait_until("its end", || !root.run(&["ls"]).ok().contains("completed, runs"));
     assert_eq!(root.status("dev").0, "completed", "its task stays what it was");
 }

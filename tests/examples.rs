@@ -80,10 +80,23 @@ fn prepare(root: &Root, example: &str) {
         args.extend_from_slice(argv);
         root.run(&args).ok();
     };
+    if example.contains("tui new ") {
+        // `new` with a command needs a name that is free
+        for name in ["api", "build", "fix"] {
+            root.run(&["kill", name]);
+        }
+        return;
+    }
+    if example.contains("send --group builds") {
+        root.run(&["new", "-d", "-n", "first", "--group", "builds", "--", "cat"]).ok();
+    }
+    if example.contains(" exec 'cd") {
+        root.run(&["reset", "-l", "bash"]).ok();
+    }
     let shell = ["bash", "-c", "echo Listening on 3000; exec bash --norc --noprofile"];
     if names("api") {
-        let command = root.run(&["show", "api", "--json"]).stdout;
-        if !command.contains("Listening on 3000") {
+        let shown: serde_json::Value = serde_json::from_str(&root.run(&["show", "api", "--json"]).stdout).unwrap_or_default();
+        if !shown["session"]["command"].to_string().contains("Listening on 3000") {
             // an example has started something else under this name
             root.run(&["kill", "api"]);
         }
@@ -152,7 +165,8 @@ fn as_runnable(root: &Root, example: &str, server: &Server) -> String {
     if line.contains("hook uninstall") {
         root.run(&["hook", "install", "claude-code", "--yes"]);
     }
-    line.replace(" --follow", "").replace("| source", "> /dev/null")
+    // a time of day is in the recording only then
+    line.replace("--at 14:05", "--at 0").replace(" --follow", "").replace("| source", "> /dev/null")
 }
 
 /// Whether an example takes the terminal.
@@ -209,7 +223,7 @@ fn shell_split(line: &str) -> Vec<String> {
 fn is_answer(line: &str, code: i32) -> bool {
     code == 0
         || (code == 1 && ["search", "doctor", "restore", "| grep", "hook status", "config check"].iter().any(|word| line.contains(word)))
-        || (code == 3 && line.contains("restore api notes"))
+        || (matches!(code, 3 | 4) && line.contains("restore api notes"))
         || (line.contains("--since 42") && code != 2)
 }
 

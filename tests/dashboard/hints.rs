@@ -88,7 +88,7 @@ fn every_view_lists_its_own_keys() {
             assert!(!text.contains(part), "{keys:?}: {part}\n{text}");
         }
         term.send(ESC);
-        term.wait_for("no help", |screen| find(screen, "keys ─").is_none());
+        term.wait_for("no help", |screen| find(screen, "keys ·").is_none());
         if !keys.is_empty() {
             term.send(ESC);
             term.wait_for_text("n new");
@@ -113,7 +113,7 @@ fn a_small_window_reaches_everything() {
     assert_eq!(root.session("small")["group"], "agroup");
     wait_cursor(&term, "small");
     term.send(b"i");
-    term.wait_for_text("workspace");
+    term.wait_for_text("directory");
     // the last tab is there when it is turned to, and by the mouse
     term.send(b"\x1b[Z");
     term.wait_for_text("no file of the workspace");

@@ -99,7 +99,7 @@ pub fn status_words(session: &Session) -> String {
         (status, Some(reason)) => format!("{status}: {}", visible(reason)),
     };
     match &session.runtime_state {
-        Some(RuntimeState::Starting | RuntimeState::Running { .. }) if session.status.has_ended() => format!("{status}, still running"),
+        Some(RuntimeState::Starting | RuntimeState::Running { .. }) if session.status.has_ended() => format!("{status}, runs"),
         _ => status,
     }
 }

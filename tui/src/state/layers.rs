@@ -80,7 +80,6 @@ pub fn lines(session: Option<&Session>, layers: Option<&Layers>, states: &[State
         }
         for lease in &layers.leases {
             lines.heading(format!("lease · {}", lease.provider));
-            lines.field("id", lease.id.to_string());
             if let Some(instance) = &lease.instance {
                 lines.field("instance", format!("{} since {}", instance.place, lines.moment(instance.created_at)));
             }
@@ -112,14 +111,23 @@ pub fn lines(session: Option<&Session>, layers: Option<&Layers>, states: &[State
         }
         lines.field("state", format!("version {}", state.state_version));
     }
+    if let Some(session) = session {
+        lines.heading("ids");
+        lines.field("session", session.id.to_string());
+    }
+    if let Some(layers) = layers {
+        lines.field("thread", layers.thread.id.to_string());
+        for lease in &layers.leases {
+            lines.field("lease", lease.id.to_string());
+        }
+    }
     lines.lines
 }
 
 fn of_session(session: &Session, layers: Option<&Layers>, lines: &mut Lines<'_>) {
     lines.heading(format!("session · {}", visible(&session.name)));
-    lines.field("id", session.id.to_string());
     lines.field("status", status_words(session));
-    lines.field("workspace", &session.workspace);
+    opening(session, layers, lines);
     if let Some(needs) = &session.needs {
         lines.field("attention", format!("{} since {}: {}", needs.state, lines.moment(needs.since), needs.why));
     }
@@ -134,10 +142,7 @@ fn of_session(session: &Session, layers: Option<&Layers>, lines: &mut Lines<'_>)
     lines.maybe("user", session.user.as_deref());
     lines.maybe("channel", session.channel.as_deref());
     lines.field("iterations", format!("{} of {}", session.iterations, session.max_iterations));
-    lines.field("made", lines.moment(session.created_at));
-    if let Some(at) = session.ended_at {
-        lines.field("ended", lines.moment(at));
-    }
+    lines.field("created", lines.moment(session.created_at));
     lines.field("policy", format!("idle {}, in all {}", session.policy.idle_timeout, session.policy.max_duration));
     lines.maybe("group", session.group.as_deref());
     lines.maybe("files", layers.and_then(|layers| layers.watch.as_ref()).map(shared::watch::Watching::in_words).as_deref());
@@ -145,14 +150,36 @@ fn of_session(session: &Session, layers: Option<&Layers>, lines: &mut Lines<'_>)
     if let Some(error) = &session.error {
         lines.bad("error", error);
     }
-    if session.clients > 0 {
-        lines.field("attached", count(session.clients as usize, "client"));
+}
+
+/// What people look for first: what runs where, since when, how large, when it last said something, who watches.
+fn opening(session: &Session, layers: Option<&Layers>, lines: &mut Lines<'_>) {
+    let command = crate::cli::command_words(session);
+    if !command.is_empty() {
+        lines.field("command", command);
     }
+    let terminal = layers.and_then(|layers| layers.terminals.first());
+    lines.field("directory", terminal.map_or(&session.workspace, |terminal| &terminal.cwd));
+    if terminal.is_some_and(|terminal| terminal.cwd != session.workspace) {
+        lines.field("workspace", &session.workspace);
+    }
+    let started = session.started_at.unwrap_or(session.created_at);
+    match session.ended_at {
+        Some(at) => {
+            let ran = at.duration_since(started).as_secs_f64().max(0.0) * 1000.0;
+            lines.field("ran", format!("{}, until {}", crate::cli::length(ran), lines.moment(at)));
+        }
+        None => lines.field("up since", lines.moment(started)),
+    }
+    if let Some(size) = session.size {
+        lines.field("size", format!("{}×{}", size.cols, size.rows));
+    }
+    lines.field("last output", lines.moment(session.last_activity_at));
+    lines.field("clients", if session.clients == 0 { "none".to_owned() } else { count(session.clients as usize, "client") });
 }
 
 fn of_thread(layers: &Layers, lines: &mut Lines<'_>) {
     lines.heading("thread");
-    lines.field("id", layers.thread.id.to_string());
     lines.field("tasks", layers.thread.task_count.to_string());
     for line in layers.sessions.iter().skip(1).take(10) {
         let task = line.task.as_deref().map(|task| format!(": {}", task.lines().next().unwrap_or_default())).unwrap_or_default();

@@ -26,7 +26,7 @@ pub fn draw(app: &App, frame: &mut Frame<'_>, area: Rect) {
         (list.count(|session| session.status == Status::Active), "active", theme.good),
         (list.count(|session| session.status == Status::Paused), "paused", theme.warn),
         (list.count(|session| session.status == Status::Queued), "queued", theme.warn),
-        (list.count(shared::session::Session::is_over), "ended", theme.dim),
+        (list.count(|session| session.status.has_ended()), "ended", theme.dim),
     ];
     let width = usize::from(area.width);
     let elsewhere = where_am_i(app);

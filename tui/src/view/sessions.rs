@@ -136,7 +136,9 @@ fn content(app: &App, session: &Session, rate: Option<&Rate>, column: Column, wi
 
 /// What it wants of somebody. Of one that has ended the status says it already.
 fn asked(session: &Session) -> Option<String> {
-    let needs = session.needs.as_ref().filter(|_| !session.is_over())?;
+    // that a task is done is its status; what its program asks is not
+    let is_news = |state| state != Attention::DoneUnseen || !session.status.has_ended();
+    let needs = session.needs.as_ref().filter(|needs| !session.is_over() && is_news(needs.state))?;
     (needs.state.needs_someone() && !needs.why.is_empty()).then(|| needs.why.clone())
 }
 
