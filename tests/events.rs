@@ -124,7 +124,7 @@ fn the_daemon_says_who_it_was() {
     }
     drop(term);
     root.run(&["kill", "one"]).ok();
-    assert_eq!((told_by(&root, "one", "exit").as_str(), told_by(&root, "one", "error").as_str()), ("daemon", "api"));
+    assert_eq!((told_by(&root, "one", "exit").as_str(), told_by(&root, "one", "complete").as_str()), ("daemon", "api"));
 }
 
 #[test]
