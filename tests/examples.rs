@@ -80,7 +80,7 @@ fn prepare(root: &Root, example: &str) {
         args.extend_from_slice(argv);
         root.run(&args).ok();
     };
-    if example.contains("tui new ") {
+    if example.starts_with("sessions-tui new ") {
         // `new` with a command needs a name that is free
         for name in ["api", "build", "fix"] {
             root.run(&["kill", name]);

@@ -29,6 +29,11 @@ pub enum Action {
     Select,
     SelectAll,
     Sort,
+    Reverse,
+    OnlyAsks,
+    OnlyWorking,
+    OnlyIdle,
+    OnlyEnded,
     Group,
     Scope,
     Preview,
@@ -141,6 +146,11 @@ pub const ROWS: &[Row] = rows! {
     Select "select" "select, for doing something with several" ["space"], SESSIONS;
     SelectAll "select-all" "select all that are shown, or none" ["A", "ctrl-a"], SESSIONS;
     Sort "sort" "sort by the next column" ["S"], SESSIONS;
+    Reverse "reverse" "reverse the order; also a second click on a column" ["O"], SESSIONS;
+    OnlyAsks "only-asks" "show only what asks; again: all" ["1"], SESSIONS;
+    OnlyWorking "only-working" "show only what works" ["2"], SESSIONS;
+    OnlyIdle "only-idle" "show only what is idle" ["3"], SESSIONS;
+    OnlyEnded "only-ended" "show only what has ended" ["4"], SESSIONS;
     Group "group" "group by workspace, status, mode or user" ["B"], SESSIONS;
     Scope "scope" "also those that ended long ago" ["L"], SESSIONS;
     Preview "preview" "show or hide the preview" ["v"], &[List];
@@ -205,6 +215,11 @@ fn section(action: Action) -> &'static str {
         | Action::Select
         | Action::SelectAll
         | Action::Sort
+        | Action::Reverse
+        | Action::OnlyAsks
+        | Action::OnlyWorking
+        | Action::OnlyIdle
+        | Action::OnlyEnded
         | Action::Group
         | Action::Scope
         | Action::Preview

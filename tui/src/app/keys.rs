@@ -14,6 +14,7 @@ use crate::state::detail::{Detail, Opening, Page};
 use crate::state::form::Form;
 use crate::state::hits::{self, Hits};
 use crate::state::list::Scope;
+use crate::state::order::Only;
 use crate::state::palette::Palette;
 use crate::state::remembered::Layout;
 use crate::view::{areas, charts};
@@ -110,6 +111,11 @@ impl App {
                 Vec::new()
             }
             Action::Sort => return self.sort_by(self.list.sort.next()),
+            Action::Reverse => return self.sort_by(self.list.sort),
+            Action::OnlyAsks => self.show_only(Only::Asks),
+            Action::OnlyWorking => self.show_only(Only::Working),
+            Action::OnlyIdle => self.show_only(Only::Idle),
+            Action::OnlyEnded => self.show_only(Only::Ended),
             Action::Group => {
                 self.list.group = self.list.group.next();
                 self.list.arrange();
@@ -228,6 +234,8 @@ impl App {
             self.list.selected.clear();
         } else if !self.list.filter.is_empty() {
             self.set_filter("");
+        } else if self.list.only != Only::All {
+            self.show_only(self.list.only);
         } else {
             let sentence = format!("{} leaves; sessions go on", self.keymap.hint(self.place(), Action::Quit));
             self.say(sentence);
@@ -414,11 +422,22 @@ impl App {
     }
 
     pub(super) fn sort_by(&mut self, sort: crate::state::order::Sort) -> Vec<Effect> {
+        // the same column again
+        self.list.is_reversed = sort == self.list.sort && !self.list.is_reversed;
         self.list.sort = sort;
         self.list.arrange();
         self.place_cursor();
-        self.say(format!("sorted by {}", sort.words()));
+        self.say(format!("sorted by {}{}", sort.words(), if self.list.is_reversed { ", reversed" } else { "" }));
         self.remember().into_iter().collect()
+    }
+
+    /// The same key again shows all.
+    fn show_only(&mut self, only: Only) -> Vec<Effect> {
+        self.list.only = if self.list.only == only { Only::All } else { only };
+        self.list.arrange();
+        self.place_cursor();
+        self.say(format!("shown: {}", self.list.only.words()));
+        Vec::new()
     }
 
     fn cancel_call(&mut self) -> Vec<Effect> {

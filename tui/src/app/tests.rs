@@ -148,6 +148,26 @@ fn a_completed_task_whose_program_runs_is_attached_to_and_not_removed() {
 }
 
 #[test]
+fn one_key_each_shows_what_asks_or_has_ended_and_a_second_reverses_the_order() {
+    let mut app =
+        app(80, 24, vec![needing("asks", Attention::WaitingAnswer), session("idle", Status::Active), session("over", Status::Completed)]);
+    let shown = |app: &App| app.list.shown().map(|session| session.name.clone()).collect::<Vec<_>>();
+    for (key, names) in [("1", &["asks"][..]), ("3", &["idle"]), ("4", &["over"]), ("4", &["asks", "idle", "over"])] {
+        press(&mut app, key);
+        let mut found = shown(&app);
+        found.sort();
+        assert_eq!(found, names, "{key}");
+    }
+    press(&mut app, "1 esc");
+    assert_eq!(shown(&app).len(), 3, "esc shows all again");
+    press(&mut app, "S");
+    let order = shown(&app);
+    press(&mut app, "O");
+    assert_eq!(shown(&app), order.iter().rev().cloned().collect::<Vec<_>>());
+    assert!(crate::view::tests::find(&app, "name▴").is_some());
+}
+
+#[test]
 fn several_are_paused_at_once_told_once_and_undone() {
     let list: Vec<Session> = ["a", "b", "c"].into_iter().map(|name| session(name, Status::Active)).collect();
     let mut app = app(80, 24, list);

@@ -10,7 +10,7 @@ use shared::id::{SessionId, ThreadId};
 use shared::session::Session;
 use shared::text::shell_words;
 
-use super::order::{Group, Sort, compare, group_rank, group_title};
+use super::order::{Group, Only, Sort, compare, group_rank, group_title};
 
 /// Which sessions are asked for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -41,6 +41,9 @@ pub struct List {
     pub selected: HashSet<SessionId>,
     pub filter: String,
     pub sort: Sort,
+    /// The other way round.
+    pub is_reversed: bool,
+    pub only: Only,
     pub group: Group,
     pub scope: Scope,
     /// The first row that is shown.
@@ -153,7 +156,8 @@ impl List {
             let (a, b) = (&self.all[*a], &self.all[*b]);
             let by_group = group_rank(a, self.group).cmp(&group_rank(b, self.group));
             let by_match = if by_score { score_b.cmp(score_a) } else { Ordering::Equal };
-            by_group.then(by_match).then_with(|| compare(a, b, self.sort))
+            let by_order = || if self.is_reversed { compare(b, a, self.sort) } else { compare(a, b, self.sort) };
+            by_group.then(by_match).then_with(by_order)
         });
         // the first of the highest, which is the first in order
         let best = order.iter().rev().max_by_key(|(_, score)| *score).filter(|_| by_score);
@@ -184,7 +188,7 @@ impl List {
     /// Sessions that pass, with how well they do.
     fn filtered(&self) -> Vec<(usize, u32)> {
         if self.filter.is_empty() {
-            return (0..self.all.len()).map(|at| (at, 0)).collect();
+            return (0..self.all.len()).filter(|at| self.only.shows(&self.all[*at])).map(|at| (at, 0)).collect();
         }
         let pattern = Pattern::parse(&self.filter, CaseMatching::Smart, Normalization::Smart);
         let mut matcher = Matcher::new(Config::DEFAULT);
@@ -205,7 +209,7 @@ impl List {
             let total: Option<u32> = pattern.atoms.iter().map(|word| score(word, &fields).map(u32::from)).sum();
             total.map(|total| (at, total))
         };
-        self.all.iter().enumerate().filter_map(passes).collect()
+        self.all.iter().enumerate().filter(|(_, session)| self.only.shows(session)).filter_map(passes).collect()
     }
 
     pub fn cursor_row(&self) -> Option<usize> {

@@ -36,6 +36,40 @@ impl Sort {
     }
 }
 
+/// Which sessions are shown: one key each.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Only {
+    #[default]
+    All,
+    Asks,
+    Working,
+    Idle,
+    Ended,
+}
+
+impl Only {
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::All => "all",
+            Self::Asks => "only what asks",
+            Self::Working => "only what works",
+            Self::Idle => "only what is idle",
+            Self::Ended => "only what has ended",
+        }
+    }
+
+    pub fn shows(self, session: &Session) -> bool {
+        let state = session.needs.as_ref().map(|needs| needs.state);
+        match self {
+            Self::All => true,
+            Self::Asks => matches!(state, Some(Attention::WaitingApproval | Attention::WaitingAnswer | Attention::Stuck)),
+            Self::Working => !session.is_over() && matches!(state, Some(Attention::Working)),
+            Self::Idle => !session.is_over() && matches!(state, None | Some(Attention::Idle | Attention::Unknown)),
+            Self::Ended => session.is_over(),
+        }
+    }
+}
+
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Group {

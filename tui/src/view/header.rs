@@ -11,6 +11,7 @@ use super::areas;
 use crate::app::{App, Link, View};
 use crate::keymap::Action;
 use crate::state::list::{Row, Scope};
+use crate::state::order::Only;
 use crate::state::remembered::Layout;
 
 pub fn draw(app: &App, frame: &mut Frame<'_>, area: Rect) {
@@ -52,7 +53,8 @@ pub fn draw(app: &App, frame: &mut Frame<'_>, area: Rect) {
     let counts: Vec<_> = counts.take_while(|(count, word, _)| fits(columns(word) + count.to_string().len() + 2)).collect();
     if is_list {
         let all = (list.scope == Scope::All).then(|| "all".to_owned());
-        let rest = all.into_iter().chain([format!("by {}", list.sort.words())]);
+        let only = (list.only != Only::All).then(|| list.only.words().to_owned());
+        let rest = only.into_iter().chain(all).chain([format!("by {}", list.sort.words())]);
         right.extend(rest.filter(|text| fits(columns(text) + 3)));
     }
     let mut spans: Vec<Span<'_>> = title.map(|text| Span::styled(text, theme.accent)).into_iter().collect();

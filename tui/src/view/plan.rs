@@ -42,7 +42,7 @@ impl Column {
     }
 
     /// The order that goes by it, if there is one.
-    fn sort(self) -> Option<Sort> {
+    pub(super) fn sort(self) -> Option<Sort> {
         match self {
             Self::Mark | Self::Status => Some(Sort::Attention),
             Self::Name => Some(Sort::Name),

@@ -30,7 +30,8 @@ pub fn attention_mark(state: Attention) -> &'static str {
 pub fn draw(app: &App, frame: &mut Frame<'_>, area: Rect) {
     let theme = &app.theme;
     let plan = plan::columns(app, usize::from(area.width));
-    let titles: Vec<Span<'_>> = plan.iter().map(|(column, width)| Span::styled(cell(column.title(), *width) + " ", theme.dim)).collect();
+    let titles: Vec<Span<'_>> =
+        plan.iter().map(|(column, width)| Span::styled(cell(&title(app, *column), *width) + " ", theme.dim)).collect();
     frame.render_widget(Paragraph::new(Line::from(titles)), Rect { height: 1, ..area });
     let rows = Rect { y: area.y + 1, height: area.height.saturating_sub(1), ..area };
     let visible_rows = app.list.rows.iter().skip(app.list.top).take(usize::from(rows.height));
@@ -49,6 +50,24 @@ pub fn draw(app: &App, frame: &mut Frame<'_>, area: Rect) {
             }
         }
     }
+}
+
+/// The column that decides about the order has a mark, unless it is the usual order.
+fn title(app: &App, column: Column) -> String {
+    let (sort, is_reversed) = (app.list.sort, app.list.is_reversed);
+    let is_usual = sort == crate::state::order::Sort::default() && !is_reversed;
+    let decides = column != Column::Mark && column.sort() == Some(sort) && !is_usual;
+    format!(
+        "{}{}",
+        column.title(),
+        if !decides {
+            ""
+        } else if is_reversed {
+            "▴"
+        } else {
+            "▾"
+        }
+    )
 }
 
 fn draw_row(app: &App, session: &Session, plan: &[(Column, usize)], frame: &mut Frame<'_>, place: Rect) {
