@@ -332,3 +332,22 @@ fn a_damaged_database_file_is_recovered_with_its_sessions() {
         }
     }
 }
+
+/// The database is lost while an interpreter is in the middle of an exec: it is adopted, and not ended as idle.
+#[test]
+fn an_interpreter_survives_the_loss_of_the_database() {
+    let root = Root::new();
+    root.run(&["exec", "-l", "bash", "kept=42"]).ok();
+    root.run(&["exec", "-l", "bash", "--detach", "sleep 2; echo finished >finished.txt"]).ok();
+    root.kill_daemon();
+    for suffix in ["", "-wal", "-shm"] {
+        let _ = std::fs::remove_file(root.join(&format!("state/sessions.db{suffix}")));
+    }
+    let _ = std::fs::remove_file(root.join("state/sessions.backup.db"));
+    root.run(&["ls"]).ok();
+    root.wait_file("work/finished.txt");
+    let listed = root.json(&["ls", "--json"]);
+    let name = listed[0]["name"].as_str().expect("it was adopted").to_owned();
+    let result = root.json(&["exec", "-s", &name, "-l", "bash", "--json", "echo kept is $kept"]);
+    assert_eq!(result["stdout"], "kept is 42\n", "{result}");
+}

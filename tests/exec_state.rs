@@ -333,7 +333,7 @@ fn kill_rm_and_reset_of_a_session_end_its_runtimes() {
     assert_eq!(root.kinds("api").iter().filter(|kind| *kind == "exec_finished").count(), 2);
     root.run(&["kill", "api"]).ok();
     wait_until("all of it to end", || processes.iter().all(|pid| !process::is_alive(*pid)));
-    assert_eq!(root.status("api").0, "failed");
+    assert_eq!(root.status("api").0, "ended");
     let processes = start(&mut calls);
     root.run(&["reset", "api"]).ok();
     wait_until("all of it to end", || processes.iter().all(|pid| !process::is_alive(*pid)));

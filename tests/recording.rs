@@ -38,7 +38,7 @@ fn segments_roll_the_oldest_go_and_the_screen_stays_right() {
 }
 
 #[test]
-fn a_torn_tail_is_cut_and_the_rest_is_shown() {
+fn a_torn_tail_is_left_and_the_rest_is_shown() {
     let root = Root::new();
     root.start_script("torn", "echo whole line; echo; exec sleep 1000");
     root.wait_screen("torn", "whole line");
@@ -52,7 +52,8 @@ fn a_torn_tail_is_cut_and_the_rest_is_shown() {
     bytes.extend_from_slice(&[2, 100, 0, 0, 0, 1, 2, 3]);
     std::fs::write(&segment, &bytes).expect("writes");
     assert_eq!(root.status("torn"), ("failed".into(), "lost".into()));
-    assert_eq!(std::fs::metadata(&segment).expect("there").len(), whole as u64, "the torn frame was cut");
+    assert_eq!(std::fs::metadata(&segment).expect("there").len(), whole as u64 + 8, "nothing was removed");
+    assert_eq!(root.runtime("torn")["recording"]["end"], whole);
     assert!(root.screen("torn").contains("whole line"), "an ended session still has its screen");
 }
 
@@ -113,6 +114,35 @@ impl Drop for SmallDisk {
     fn drop(&mut self) {
         let _ = Command::new("umount").arg("-l").arg(&self.0).status();
     }
+}
+
+#[test]
+fn on_a_full_disk_programs_can_be_ended_and_a_daemon_starts() {
+    let root = Root::new();
+    let Some(disk) = SmallDisk::mount(&root) else {
+        println!("not checked: no file system can be mounted here");
+        return;
+    };
+    root.start_script("killed", "echo up; exec cat");
+    root.start_script("ends", "echo up; read line; exit 3");
+    let program = root.program("killed");
+    let ballast = disk.0.join("ballast");
+    let _ = Command::new("dd").args(["if=/dev/zero", "bs=4k", "status=none"]).arg(format!("of={}", ballast.display())).status();
+    // what is left in files that have room inside is used up too
+    for n in 0..200 {
+        root.run(&["event", "killed", "filler", "--data", &format!("\"{n}{}\"", "x".repeat(2000))]);
+    }
+    root.run(&["kill", "killed"]).ok();
+    wait_until("the program to be gone", || !crate::support::process::is_alive(program));
+    root.run(&["send", "ends", "--enter", "go"]).ok();
+    let waited = root.json(&["wait", "ends", "--for", "exit", "--timeout", "20s", "--json"]);
+    assert_eq!(waited["exit"]["code"], 3, "{waited}");
+    root.kill_daemon();
+    let listed = root.run(&["ls", "--all"]).ok();
+    assert!(listed.contains("killed") && listed.contains("ends"), "{listed}");
+    std::fs::remove_file(&ballast).expect("space again");
+    wait_until("the ends to be stored", || root.status("ends").0 == "failed" && root.session("killed")["ended_at"].is_string());
+    root.run(&["daemon", "stop", "--all", "--yes"]).ok();
 }
 
 #[test]

@@ -76,3 +76,83 @@ fn the_view_of_the_disk_adds_up() {
     let words = root.run(&["stats", "--disk"]).ok();
     assert!(words.contains("big") && words.contains("packed") && words.contains("on disk"), "{words}");
 }
+
+/// As if the clock had been a year behind until now: nothing is a year old because of that.
+#[test]
+fn a_clock_that_jumps_ahead_removes_nothing() {
+    let root = Root::new();
+    root.config("[recording]\nmax_age_days = 7\n");
+    root.start_script("today", "echo some output; exit 0");
+    root.run(&["wait", "today", "--for", "exit", "--timeout", "20s"]).ok();
+    let dir = root.recording("today");
+    root.kill_daemon();
+    let year_micros = 365 * 24 * 3600 * 1_000_000_i64;
+    {
+        let database = root.database();
+        let sql = format!(
+            "UPDATE sessions SET created_at = created_at - {year_micros}, updated_at = updated_at - {year_micros}, ended_at = ended_at - {year_micros};
+             UPDATE remembered SET value = json_set(value, '$.wall', (value ->> '$.wall') - {year_micros}) WHERE what = 'seen_time';
+             DELETE FROM remembered WHERE what = 'cleanup';"
+        );
+        database.execute_batch(&sql).expect("goes back");
+    }
+    let then = std::time::SystemTime::now() - std::time::Duration::from_hours(365 * 24);
+    for name in starts(&root, "today") {
+        std::fs::File::options().append(true).open(dir.join(name)).expect("opens").set_modified(then).expect("is old");
+    }
+    wait_until("it to be reported", || root.run(&["daemon", "status"]).ok().contains("the clock has jumped ahead by 365 days"));
+    wait_until("the daily cleanup", || {
+        let done = root.database().query_row("SELECT count(*) FROM remembered WHERE what = 'cleanup'", [], |row| row.get::<_, i64>(0));
+        done.expect("counts") == 1
+    });
+    assert_eq!(root.status("today").0, "completed");
+    assert_eq!(starts(&root, "today").len(), 1);
+    assert!(root.run(&["export", "today", "--format", "text"]).ok().contains("some output"));
+    let cleaned = root.json(&["cleanup", "--older-than", "30", "--json"]);
+    assert_eq!(cleaned["count"], 0, "{cleaned}");
+    assert!(cleaned["kept"].to_string().contains("jumped ahead"), "{cleaned}");
+    let cleaned = root.json(&["cleanup", "--older-than", "0", "--json"]);
+    assert_eq!(cleaned["count"], 1, "{cleaned}");
+}
+
+/// A limit on file sizes suspends the recording like a full disk; holder, daemon and program continue.
+#[test]
+fn a_file_size_limit_ends_nobody() {
+    let root = Root::new();
+    let program = root.executable().to_string_lossy().into_owned();
+    // in units of 1024 bytes: enough for the database, not for the recording
+    let script = format!("ulimit -f 2000; exec {program} new -d -n limited -- bash -c 'seq 1000000; echo up-$((40+2)); exec cat'");
+    let mut command = std::process::Command::new("bash");
+    command.args(["-c", &script]).env_clear().envs(root.environment()).current_dir(root.work());
+    assert!(command.status().expect("runs").success());
+    root.wait_screen("limited", "up-42");
+    let daemon = root.daemon_pid();
+    let suspended = root.runtime("limited")["recording"]["suspended"].to_string();
+    assert!(suspended.contains("arge"), "it says why: {suspended}");
+    root.run(&["send", "limited", "--enter", "hello"]).ok();
+    root.wait_screen("limited", "hello");
+    assert_eq!(root.daemon_pid(), daemon, "the daemon is the same");
+    assert!(root.kinds("limited").contains(&"recording_suspended".to_owned()));
+}
+
+/// Without a directory for it nothing is recorded, which is reported; it is tried again until it can be made.
+#[test]
+fn a_recording_directory_that_could_not_be_made_is_made_later() {
+    let root = Root::new();
+    root.run(&["ls"]).ok();
+    let (recordings, away) = (root.join("state/recordings"), root.join("state/away"));
+    std::fs::rename(&recordings, &away).expect("renames");
+    std::fs::write(&recordings, b"in the way").expect("writes");
+    root.start_script("early", "echo before; while read line; do echo \"said $line\"; done");
+    root.wait_screen("early", "before");
+    assert!(root.kinds("early").contains(&"recording_suspended".to_owned()), "{:?}", root.kinds("early"));
+    assert!(root.run(&["show", "early"]).ok().contains("suspended"));
+    std::fs::remove_file(&recordings).expect("removes");
+    std::fs::rename(&away, &recordings).expect("renames");
+    wait_until("it to be recorded", || root.kinds("early").contains(&"recording_resumed".to_owned()));
+    root.run(&["send", "early", "--enter", "hello"]).ok();
+    root.wait_screen("early", "said hello");
+    assert!(root.recordings_contain("said hello"));
+    root.kill_daemon();
+    root.wait_screen("early", "said hello");
+}

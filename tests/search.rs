@@ -349,7 +349,7 @@ fn damage_is_said_and_the_rest_is_found() {
     let root = Root::new();
     printed(&root, "hurt", &[b"before the damage\r\n", b"behind the damage\r\n"]);
     root.run(&["kill", "hurt"]).ok();
-    root.wait_status("hurt", "failed");
+    root.wait_status("hurt", "ended");
     root.start_script("whole", "echo nothing the damage could do; exit 0");
     root.wait_status("whole", "completed");
     let segment = recording::segments(&root.recording("hurt")).pop().expect("a segment");

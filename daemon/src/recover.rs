@@ -320,7 +320,9 @@ async fn adopt(context: &Context, id: RuntimeId, link: Link, greeting: Greeting)
     context.store.runtime_is_running(id, greeting.child, greeting.pid).await?;
     let (session, thread) = (started.session.id, started.session.thread);
     let beginning = Beginning { id, session, thread, name: started.session.name, cwd, link, greeting, interpreter: None };
-    context.registry.insert(runtime::begin(context.clone(), beginning));
+    let handle = runtime::begin(context.clone(), beginning);
+    handle.facts.happened_now();
+    context.registry.insert(handle);
     Ok(())
 }
 
@@ -345,8 +347,18 @@ async fn adopt_interpreter(context: &Context, id: RuntimeId, argv: &[String], cw
     context.store.launch_runtime(absent, language, id, launch, context.local_lease).await?;
     context.log.warn(&format!("a {language} runtime the database did not know is in session {name} now"));
     context.store.runtime_is_running(id, greeting.child, greeting.pid).await?;
-    let revived = Revived { language, carried: Delta::default(), open: Vec::new(), settled: greeting.end };
+    let open = match greeting.call {
+        Some((running, _)) => {
+            context.store.adopt_exec(running, id, Verb::Exec, String::new()).await?;
+            context.store.open_execs(id).await?.0
+        }
+        None => Vec::new(),
+    };
+    let revived = Revived { language, carried: Delta::default(), open, settled: greeting.end };
     let beginning = Beginning { id, session, thread, name, cwd, link, greeting, interpreter: Some(revived) };
-    context.registry.insert(runtime::begin(context.clone(), beginning));
+    let handle = runtime::begin(context.clone(), beginning);
+    // when it was last used is not known: counted from now, or it would be ended as idle at once
+    handle.facts.happened_now();
+    context.registry.insert(handle);
     Ok(())
 }

@@ -19,6 +19,7 @@ use crate::context::Context;
 use crate::holder::link::Link;
 use crate::launch::{self, ENDING_GRACE_MS, Ready};
 use crate::recording;
+use crate::runtime::RuntimeHandle;
 use crate::store::{self, EndAsked, New, Opened, Program};
 
 /// How long a program that is being ended is waited for before another is started in its place.
@@ -300,7 +301,11 @@ pub async fn rename(context: &Context, name: String, new: String, author: Author
 pub async fn kill(context: &Context, name: String, author: Author) -> Result<Changed, Failure> {
     let session = find_exact(context, name).await?;
     let had_ended = session.status.has_ended();
-    match context.store.ask_to_end(session.id, "killed", author).await? {
+    let asked = match context.store.ask_to_end(session.id, "killed", author).await {
+        Err(crate::store::Error::DiskFull) => return kill_unstored(context, session, author).await,
+        asked => asked?,
+    };
+    match asked {
         EndAsked::Program(runtimes) | EndAsked::Ended(runtimes) => {
             end_runtimes(context, runtimes, author).await?;
             end_leftovers(context, session.id, None).await?;
@@ -318,6 +323,20 @@ pub async fn kill(context: &Context, name: String, author: Author) -> Result<Cha
     let session = with_live(context, context.store.session(session.id).await?);
     let note = had_ended.then(|| format!("what was still running of {} has been ended", session.name));
     Ok(Changed { session, note, previous: None })
+}
+
+/// Ends what runs although that cannot be stored: a full disk must not keep a program running. Its runtime stores the end as
+/// soon as there is room.
+async fn kill_unstored(context: &Context, session: Session, author: Author) -> Result<Changed, Failure> {
+    let runtimes: Vec<RuntimeHandle> = context.registry.all().into_iter().filter(|handle| handle.facts.session() == session.id).collect();
+    if runtimes.is_empty() {
+        return Err(crate::store::Error::DiskFull.into());
+    }
+    for handle in runtimes {
+        handle.terminate(ENDING_GRACE_MS, author).await;
+    }
+    let note = Some(format!("what ran in {} is ended; the disk is full: that is stored as soon as there is room", session.name));
+    Ok(Changed { session: with_live(context, session), note, previous: None })
 }
 
 /// Ends programs of which that is stored already, all at once.

@@ -22,10 +22,15 @@ pub async fn wait(context: &Context, name: String, condition: Condition, timeout
         None => work.await,
     };
     outcome?;
+    // an end that cannot be stored while the disk is full is known all the same
+    let unstored = match context.registry.of_session(session.id) {
+        Some(handle) => handle.has_ended().and_then(|ended| ended.exit),
+        None => None,
+    };
     let session = context.store.session(session.id).await?;
     let exit = match session.runtime_state {
         Some(RuntimeState::Exited { status, .. }) => Some(status),
-        _ => None,
+        _ => unstored,
     };
     Ok(Waited { status: session.status, exit })
 }
@@ -40,6 +45,9 @@ async fn until(context: &Context, session: &Session, condition: Condition) -> Re
         Condition::Exit => {
             if let Some(handle) = live {
                 handle.ended().await;
+                if context.registry.why_unreachable(handle.id).is_some() {
+                    return Ok(());
+                }
             }
             until_status(context, session, Status::has_ended).await.map(|_| ())
         }

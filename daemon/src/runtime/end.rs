@@ -84,6 +84,10 @@ impl Runtime {
                 Err(crate::store::Error::Gone) => break Settles::Ended,
                 Err(error) => {
                     self.context.log.warn(&format!("session {}: its end could not be stored: {error}", self.name));
+                    let why = format!("its program has ended ({}), which could not be stored yet: {error}", ended.sentence);
+                    self.context.registry.set_unreachable(self.id, self.facts.session(), why);
+                    // whoever waits for the end need not wait for the disk
+                    self.ended.send_replace(Some(ended.clone()));
                     self.dismiss(ended.push()).await;
                     tokio::time::sleep(STORE_RETRY).await;
                 }

@@ -56,6 +56,10 @@ impl Runtime {
         if frozen.is_some() {
             self.heard_frozen(frozen).await;
         }
+        if let Some(why) = self.facts.suspended().filter(|_| self.end == 0) {
+            // not even begun: its directory could not be made, or there was no room for a header
+            self.tell("recording_suspended", Author::Daemon, json!({"reason": why}));
+        }
         if self.interpreter.is_some() {
             self.resume_calls(answered, running).await;
         } else {

@@ -471,6 +471,11 @@ impl RuntimeHandle {
     }
 
     /// Returns when the runtime is over and that is stored.
+    /// How it has ended, if it has.
+    pub fn has_ended(&self) -> Option<Ended> {
+        self.ended.borrow().clone()
+    }
+
     pub async fn ended(&self) -> Ended {
         let mut ended = self.ended.clone();
         match ended.wait_for(Option::is_some).await {

@@ -28,6 +28,8 @@ pub struct Facts {
     pub config: Vec<String>,
     pub database: Database,
     pub disk_free: Option<u64>,
+    /// Files that can still be made, where that is limited.
+    pub files_free: Option<u64>,
     /// Name of a language, and its interpreter or why there is none.
     pub interpreters: Vec<(String, Result<String, Missing>)>,
     pub shell: Shell,
@@ -161,7 +163,7 @@ pub fn check(facts: &Facts) -> Vec<Finding> {
     findings.extend(facts.config.iter().map(|why| wrong("config", why.clone(), corrected)));
     findings.push(database(&facts.database));
     findings.extend(gaps(&facts.database));
-    findings.push(disk(facts.disk_free));
+    findings.push(disk(facts.disk_free, facts.files_free));
     findings.extend(facts.interpreters.iter().map(|(language, found)| interpreter(language, found)));
     findings.push(shell(&facts.shell));
     findings.push(locale(facts.locale.as_ref()));
@@ -316,7 +318,17 @@ fn gaps(database: &Database) -> Option<Finding> {
     ))
 }
 
-fn disk(free: Option<u64>) -> Finding {
+/// Below this many files that can still be made, recordings are about to be suspended: each segment needs some.
+const FEW_FILES: u64 = 1000;
+
+fn disk(free: Option<u64>, files: Option<u64>) -> Finding {
+    if let Some(files) = files.filter(|files| *files < FEW_FILES) {
+        return wrong(
+            "disk",
+            format!("only {files} more files can be made (inodes): recordings are suspended when none is left, programs continue"),
+            "sessions-tui cleanup --older-than 7; `df -i` shows the file system",
+        );
+    }
     match free {
         None => note("disk", "how much is free cannot be told", None),
         Some(free) if free < LITTLE_DISK => wrong(
@@ -519,6 +531,7 @@ mod tests {
                 damaged: Vec::new(),
             },
             disk_free: Some(50 << 30),
+            files_free: Some(1 << 20),
             interpreters: vec![("bash".into(), Ok("/bin/bash".into()))],
             shell: Shell::Found("/bin/zsh".into()),
             locale: Some(("LANG".into(), "en_GB.utf8".into())),
@@ -572,7 +585,7 @@ mod tests {
             ("permissions", Verdict::Wrong, "chown", |f| f.places[0].is_ours = false),
             ("permissions", Verdict::Wrong, "chmod 700", |f| f.places[0].is_read_only = true),
             ("config", Verdict::Wrong, "counts at once", |f| f.config = vec!["line 3".into()]),
-            ("database", Verdict::Wrong, "set aside", |f| f.database = Database::Damaged("page 3".into())),
+            ("database", Verdict::Wrong, "recovered into a new file", |f| f.database = Database::Damaged("page 3".into())),
             ("database", Verdict::Wrong, "newer", |f| f.database = Database::Newer { found: 9, known: 6 }),
             ("database", Verdict::Wrong, "permissions", |f| f.database = Database::Unreadable("no".into())),
             ("disk", Verdict::Wrong, "cleanup", |f| f.disk_free = Some(1 << 20)),
@@ -596,6 +609,7 @@ mod tests {
             ("inotify", Verdict::Wrong, "sysctl", |f| f.watches = Some(128)),
             ("holders", Verdict::Wrong, "kill 8", |f| f.holders[0].has_socket = false),
             ("holders", Verdict::Wrong, "daemon restart", |f| f.holders[0].runtime = "0".repeat(32)),
+            ("disk", Verdict::Wrong, "inodes", |f| f.files_free = Some(3)),
             ("restore", Verdict::Note, "sessions-tui restore", |f| f.restorable = vec!["api".into()]),
             ("clock", Verdict::Note, "", |f| f.clock = Some(Clock { ahead: -3600, suspended: 0 })),
             ("clock", Verdict::Note, "", |f| f.clock = Some(Clock { ahead: 3600, suspended: 1000 })),

@@ -53,6 +53,7 @@ pub async fn gather(paths: &Paths, look: Lookers) -> Facts {
         clock: clock(&database),
         database,
         disk_free: disk_free(&paths.state),
+        files_free: files_free(&paths.state),
         interpreters: languages
             .map(|language| (language.to_string(), interpreter(language, config.runtime.interpreter(language))))
             .to_vec(),
@@ -177,6 +178,13 @@ fn disk_free(folder: &Path) -> Option<u64> {
     let there = folder.ancestors().find(|folder| folder.exists())?;
     let disk = rustix::fs::statvfs(there).ok()?;
     Some(disk.f_bavail * disk.f_frsize)
+}
+
+/// Files that can still be made; `None` where the file system has no such limit.
+fn files_free(folder: &Path) -> Option<u64> {
+    let there = folder.ancestors().find(|folder| folder.exists())?;
+    let disk = rustix::fs::statvfs(there).ok()?;
+    (disk.f_files > 0).then_some(disk.f_favail)
 }
 
 fn interpreter(language: Language, named: Option<&str>) -> Result<String, Missing> {
