@@ -84,7 +84,7 @@ fn a_clock_that_jumps_ahead_removes_nothing() {
     root.config("[recording]\nmax_age_days = 7\n");
     root.start_script("today", "echo some output; exit 0");
     root.run(&["wait", "today", "--for", "exit", "--timeout", "20s"]).ok();
-    let dir = root.recording("today");
+    let (dir, segments) = (root.recording("today"), starts(&root, "today"));
     root.kill_daemon();
     let year_micros = 365 * 24 * 3600 * 1_000_000_i64;
     {
@@ -97,9 +97,10 @@ fn a_clock_that_jumps_ahead_removes_nothing() {
         database.execute_batch(&sql).expect("goes back");
     }
     let then = std::time::SystemTime::now() - std::time::Duration::from_hours(365 * 24);
-    for name in starts(&root, "today") {
+    for name in segments {
         std::fs::File::options().append(true).open(dir.join(name)).expect("opens").set_modified(then).expect("is old");
     }
+    root.run(&["ls"]).ok();
     wait_until("it to be reported", || root.run(&["daemon", "status"]).ok().contains("the clock has jumped ahead by 365 days"));
     wait_until("the daily cleanup", || {
         let done = root.database().query_row("SELECT count(*) FROM remembered WHERE what = 'cleanup'", [], |row| row.get::<_, i64>(0));

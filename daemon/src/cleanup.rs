@@ -58,7 +58,7 @@ pub async fn clean(context: &Context, asked: Cleanup) -> Result<Cleaned, Failure
     let is_kept = |candidate: &Candidate| candidate.runtimes.iter().any(|id| taken.kept.contains(&context.paths.recording(*id)));
     cleaned.kept.clone_from(&taken.errors);
     if jumped > 0 {
-        let days = jumped / DAY_MICROS;
+        let days = in_days(jumped);
         cleaned
             .kept
             .push(format!("the clock has jumped ahead by {days} days: ages are counted without that time, until as much has passed"));
@@ -86,13 +86,18 @@ pub async fn clean(context: &Context, asked: Cleanup) -> Result<Cleaned, Failure
 pub async fn look_at_clocks(context: &Context) -> store::Result<SeenTime> {
     let (seen, jumped) = context.store.seen_time().await?;
     if let Some(jumped) = jumped {
-        let days = jumped / DAY_MICROS;
+        let days = in_days(jumped);
         context.warn(format!(
             "the clock has jumped ahead by {days} days (it was set, or the machine was off): cleanup and retention by age do not count \
              that time"
         ));
     }
     Ok(seen)
+}
+
+/// The nearest number of days.
+fn in_days(micros: i64) -> i64 {
+    (micros + DAY_MICROS / 2) / DAY_MICROS
 }
 
 /// What became of recordings.

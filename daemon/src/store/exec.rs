@@ -144,15 +144,17 @@ impl StoreHandle {
 
     /// Stores the end of a call with the terminal's new state. Nothing happens to one that ended before.
     pub async fn finish_exec(&self, id: ExecId, finished: Finished) -> Result<()> {
-        let had_input = self.write_beside(Durability::Process, move |change| change.finish_exec(id, &finished)).await?;
+        let ended_at = jiff::Timestamp::now();
+        let had_input = self.write_beside(Durability::Process, move |change| change.finish_exec(id, &finished, ended_at)).await?;
         if had_input { self.checkpoint().await } else { Ok(()) }
     }
 
     /// A call that was over before it was stored: all of it at once.
     pub async fn accept_and_finish(&self, asked: Arc<AskedExec>, runtime: RuntimeId, session: SessionId, finished: Finished) -> Result<()> {
+        let ended_at = jiff::Timestamp::now();
         self.write_beside(Durability::Process, move |change| {
             change.accept_exec(&asked, runtime, session, None)?;
-            change.finish_exec(asked.id, &finished)?;
+            change.finish_exec(asked.id, &finished, ended_at)?;
             Ok(())
         })
         .await
@@ -453,9 +455,10 @@ impl Change<'_> {
         })
     }
 
-    /// Gives whether standard input was stored with it, which is removed.
-    fn finish_exec(&mut self, id: ExecId, finished: &Finished) -> Result<bool> {
-        let now = micros(jiff::Timestamp::now());
+    /// Gives whether standard input was stored with it, which is removed. `ended_at` is when its end was known, not when it is stored: on
+    /// a busy machine that is later, and when it began is counted from there.
+    fn finish_exec(&mut self, id: ExecId, finished: &Finished, ended_at: jiff::Timestamp) -> Result<bool> {
+        let now = micros(ended_at);
         let had_input: Option<bool> = self
             .query_row("SELECT stdin IS NOT NULL FROM execs WHERE id = ?1 AND stage = 'open'", [id.to_string()], |row| row.get(0))
             .optional()?;
