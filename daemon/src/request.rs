@@ -158,7 +158,15 @@ impl Caller {
 pub fn is_in_order(request: &Request) -> bool {
     matches!(
         request,
-        Request::Attach(_) | Request::Import(_) | Request::Resize { .. } | Request::TakeControl | Request::KeyHelp | Request::Leave
+        Request::Attach(_)
+            | Request::Import(_)
+            | Request::Resize { .. }
+            | Request::TakeControl
+            | Request::KeyHelp
+            | Request::Leave
+            // a pause and what takes it back may follow each other faster than the first is stored
+            | Request::Pause(_)
+            | Request::Resume(_)
     )
 }
 
