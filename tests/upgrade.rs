@@ -22,14 +22,21 @@ fn c9_a_daemon_that_takes_long_to_leave_is_waited_for() {
     let root = Root::new();
     root.start("kept", &["sleep", "1000"]);
     let old = root.daemon_pid();
+    let lock = std::fs::File::options().append(true).open(root.join("state/daemon.lock")).expect("the daemon's lock");
     std::thread::scope(|scope| {
-        let restarted = scope.spawn(|| root.run(&["daemon", "restart"]).ok());
-        wait_until("the successor", || root.daemons().len() == 2);
-        process::signal(old, rustix::process::Signal::STOP);
-        // longer than a successor used to wait
-        std::thread::sleep(std::time::Duration::from_secs(12));
-        process::signal(old, rustix::process::Signal::CONT);
-        restarted.join().expect("it is restarted");
+        // As if the old daemon took this long: we are in line for its lock before the successor is.
+        scope.spawn(|| {
+            rustix::fs::flock(&lock, rustix::fs::FlockOperation::LockExclusive).expect("is let in");
+            // longer than a successor used to wait
+            std::thread::sleep(std::time::Duration::from_secs(12));
+            rustix::fs::flock(&lock, rustix::fs::FlockOperation::Unlock).expect("leaves");
+        });
+        let us = format!(" {} ", std::process::id());
+        wait_until("us to be in line", || {
+            let locks = std::fs::read_to_string("/proc/locks").expect("the kernel's list");
+            locks.lines().any(|line| line.contains("-> FLOCK") && line.contains(&us))
+        });
+        root.run(&["daemon", "restart"]).ok();
     });
     assert_ne!(root.daemon_pid(), old);
     assert_eq!(root.status("kept").0, "active");
