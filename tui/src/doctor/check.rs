@@ -609,7 +609,7 @@ mod tests {
             ("inotify", Verdict::Wrong, "sysctl", |f| f.watches = Some(128)),
             ("holders", Verdict::Wrong, "kill 8", |f| f.holders[0].has_socket = false),
             ("holders", Verdict::Wrong, "daemon restart", |f| f.holders[0].runtime = "0".repeat(32)),
-            ("disk", Verdict::Wrong, "inodes", |f| f.files_free = Some(3)),
+            ("disk", Verdict::Wrong, "df -i", |f| f.files_free = Some(3)),
             ("restore", Verdict::Note, "sessions-tui restore", |f| f.restorable = vec!["api".into()]),
             ("clock", Verdict::Note, "", |f| f.clock = Some(Clock { ahead: -3600, suspended: 0 })),
             ("clock", Verdict::Note, "", |f| f.clock = Some(Clock { ahead: 3600, suspended: 1000 })),
