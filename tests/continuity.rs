@@ -414,3 +414,34 @@ fn context_for_an_id_from_before_the_restart_says_what_happened() {
     let answer: Value = serde_json::from_str(&answer.ok()).expect("JSON");
     assert_eq!(answer["previous"]["id"], old["id"], "it was kept with session {}, without a word", answer["id"]);
 }
+
+/// The clock is set back by a year: lists keep the order of creation, and the latest program and exec are the latest.
+#[test]
+fn lists_keep_the_order_of_creation_when_the_clock_is_set_back() {
+    let root = Root::new();
+    root.start("first", &["cat"]);
+    root.start("second", &["cat"]);
+    root.run(&["exec", "-s", "second", "-l", "bash", "echo one"]).ok();
+    root.run(&["daemon", "stop"]).ok();
+    // as if everything so far had happened while the clock was a year ahead
+    let year = 365_i64 * 24 * 3600 * 1_000_000;
+    for (table, column) in [("sessions", "created_at"), ("runtimes", "created_at"), ("threads", "created_at"), ("execs", "asked_at")] {
+        root.sql(&format!("UPDATE {table} SET {column} = {column} + {year}"));
+    }
+    root.start("third", &["cat"]);
+    let names = |args: &[&str]| -> Vec<String> {
+        let listed = root.json(args);
+        listed.as_array().expect("a list").iter().map(|session| session["name"].as_str().expect("a name").to_owned()).collect()
+    };
+    assert_eq!(names(&["ls", "--json"]), ["first", "second", "third"]);
+    assert_eq!(names(&["ls", "--all", "--limit", "1", "--json"]), ["third"]);
+    root.run(&["exec", "-s", "second", "-l", "bash", "echo two"]).ok();
+    let history = root.run(&["history", "-s", "second", "-l", "bash"]).ok();
+    let (one, two) = (history.find("echo one").expect("the first"), history.find("echo two").expect("the second"));
+    assert!(one < two, "{history}");
+    let before = root.session("first")["runtime"].clone();
+    root.run(&["pause", "first", "--hibernate"]).ok();
+    root.run(&["resume", "first"]).ok();
+    root.wait_status("first", "active");
+    assert_ne!(root.session("first")["runtime"], before, "the program that runs now is the session's");
+}

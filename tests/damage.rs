@@ -351,3 +351,74 @@ fn an_interpreter_survives_the_loss_of_the_database() {
     let result = root.json(&["exec", "-s", &name, "-l", "bash", "--json", "echo kept is $kept"]);
     assert_eq!(result["stdout"], "kept is 42\n", "{result}");
 }
+
+/// The database is lost: what ended before is listed as found, counted, and can be replayed, searched and removed.
+#[test]
+fn recordings_without_a_row_are_listed_as_found() {
+    let root = Root::new();
+    for (name, code) in [("one", "0"), ("two", "3")] {
+        root.run(&["new", "-d", "-n", name, "--", "sh", "-c", &format!("echo words of {name}; exit {code}")]).ok();
+        root.run(&["wait", name, "--for", "exit", "--timeout", "20s"]).ok();
+    }
+    root.run(&["exec", "-l", "python", "print('words of python')"]).ok();
+    root.run(&["reset", "-l", "python"]).ok();
+    // live: adopted from its socket, not found
+    root.run(&["new", "-d", "-n", "live", "--", "cat"]).ok();
+    root.kill_daemon();
+    for suffix in ["", "-wal", "-shm"] {
+        let _ = std::fs::remove_file(root.join(&format!("state/sessions.db{suffix}")));
+    }
+    let _ = std::fs::remove_file(root.join("state/sessions.backup.db"));
+    root.run(&["ls"]).ok();
+    let found = || {
+        let listed = root.json(&["ls", "--all", "--json"]);
+        let all = listed.as_array().expect("a list").clone();
+        all.into_iter().filter(|session| session["status_reason"] == "found").collect::<Vec<_>>()
+    };
+    wait_until("three recordings to be found", || found().len() == 3);
+    for session in found() {
+        assert_eq!(session["status"], "ended", "{session}");
+        assert!(session["metadata"]["found"]["recorded_at"].is_string(), "{session}");
+    }
+    let output = root.run(&["search", "words of", "--json"]).ok();
+    for name in ["one", "two", "python"] {
+        assert!(output.contains(&format!("words of {name}")), "{output}");
+    }
+    assert_eq!(root.json(&["stats", "--json"])["by_status"]["ended"], 3);
+    let status = root.run(&["daemon", "status"]).ok();
+    assert!(status.contains("3 recordings had no session"), "{status}");
+    let live = root.json(&["ls", "--json"]);
+    assert!(live.as_array().expect("a list").iter().any(|session| session["status"] == "active"), "{live}");
+    // not found again, and removed for good
+    root.kill_daemon();
+    let name = found()[0]["name"].as_str().expect("a name").to_owned();
+    assert_eq!(found().len(), 3);
+    root.run(&["rm", &name]).ok();
+    root.kill_daemon();
+    root.run(&["search", "words of"]).ok();
+    assert_eq!(found().len(), 2);
+}
+
+/// kill -9 between the removal of a row and that of its files: the files go, and are not found as a recording without a row.
+#[test]
+fn a_removal_that_was_interrupted_is_finished() {
+    let root = Root::new();
+    root.run(&["new", "-d", "-n", "secret", "--", "echo", "do not come back"]).ok();
+    root.run(&["wait", "secret", "--for", "exit", "--timeout", "20s"]).ok();
+    let recording = root.recording("secret");
+    let copy = root.join("copy");
+    std::fs::create_dir(&copy).expect("a directory");
+    for entry in std::fs::read_dir(&recording).expect("lists").filter_map(Result::ok) {
+        std::fs::copy(entry.path(), copy.join(entry.file_name())).expect("copies");
+    }
+    root.run(&["rm", "secret"]).ok();
+    root.kill_daemon();
+    // as if the daemon had died right after its commit
+    std::fs::rename(&copy, &recording).expect("renames");
+    let id = recording.file_name().and_then(|name| name.to_str()).expect("a name");
+    let id = format!("{}-{}-{}-{}-{}", &id[..8], &id[8..12], &id[12..16], &id[16..20], &id[20..]);
+    root.sql(&format!("INSERT INTO remembered (what, value) VALUES ('removed:{id}', '')"));
+    root.run(&["ls"]).ok();
+    wait_until("the files to be gone", || !recording.exists());
+    assert!(!root.run(&["ls", "--all"]).ok().contains("found"));
+}

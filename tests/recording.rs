@@ -103,7 +103,10 @@ struct SmallDisk(std::path::PathBuf);
 
 impl SmallDisk {
     fn mount(root: &Root) -> Option<Self> {
-        let path = root.join("state");
+        Self::mount_at(root.join("state"))
+    }
+
+    fn mount_at(path: std::path::PathBuf) -> Option<Self> {
         std::fs::create_dir_all(&path).expect("a folder");
         let status = Command::new("mount").args(["-t", "tmpfs", "-o", "size=6m,mode=700", "tmpfs"]).arg(&path).status();
         status.is_ok_and(|status| status.success()).then_some(Self(path))
@@ -175,5 +178,52 @@ fn a_full_disk_suspends_the_recording_never_the_program() {
     root.kill_daemon();
     let screen = root.screen("shell");
     assert!(screen.contains("after"), "{screen}");
+    root.run(&["daemon", "stop", "--all", "--yes"]).ok();
+}
+
+/// The disk becomes full in the middle of execs, again and again, and the daemon is killed in between: what an exec printed is in
+/// its result, or the result says how much is lost.
+#[test]
+fn on_a_full_disk_an_exec_never_loses_output_silently() {
+    let root = Root::new();
+    // the database has room: execs are accepted
+    let Some(disk) = SmallDisk::mount_at(root.join("state/recordings")) else {
+        println!("not checked: no file system can be mounted here");
+        return;
+    };
+    let languages =
+        [("bash", "printf %01500d 7"), ("python", "print('7' * 1500, end='')"), ("node", "process.stdout.write('7'.repeat(1500))")];
+    for (language, code) in languages {
+        root.run(&["exec", "-l", language, code]).ok();
+    }
+    let ballast = disk.0.join("ballast");
+    let mut answered = 0;
+    for round in 0..4 {
+        let _ = Command::new("dd").args(["if=/dev/zero", "bs=4k", "status=none"]).arg(format!("of={}", ballast.display())).status();
+        for (language, code) in languages.into_iter().cycle().take(12) {
+            let output = root.run(&["exec", "-l", language, "--json", code]);
+            let Ok(result) = serde_json::from_str::<Value>(&output.stdout) else { continue };
+            if result["exitCode"] != 0 {
+                continue;
+            }
+            answered += 1;
+            let printed = result["stdout"].as_str().map_or(0, str::len);
+            assert_eq!(printed, 1500, "{language}, round {round}: {result}");
+        }
+        // it prints while the disk is full and no daemon is there
+        let detached = root.json(&["exec", "-l", "bash", "--json", "--detach", "echo >begun; sleep 0.3; printf %01500d 7; echo >printed"]);
+        root.wait_file("work/begun");
+        root.kill_daemon();
+        root.wait_file("work/printed");
+        for file in ["work/begun", "work/printed"] {
+            std::fs::remove_file(root.join(file)).expect("removes");
+        }
+        std::fs::remove_file(&ballast).expect("space again");
+        let result = root.json(&["result", detached["execId"].as_str().expect("an id"), "--wait", "--json"]);
+        let printed = result["stdout"].as_str().map_or(0, str::len);
+        let is_told = result["note"].as_str().is_some_and(|note| note.contains("1500 bytes of its output are lost"));
+        assert!(printed == 1500 || is_told, "round {round}: {printed} bytes: {result}");
+    }
+    assert!(answered > 20, "only {answered} execs were answered");
     root.run(&["daemon", "stop", "--all", "--yes"]).ok();
 }

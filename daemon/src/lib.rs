@@ -13,6 +13,7 @@ mod descriptor;
 mod exec;
 mod expiry;
 mod files;
+mod found;
 mod gaps;
 mod hibernate;
 mod holder;

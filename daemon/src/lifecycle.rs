@@ -12,7 +12,7 @@ use serde_json::json;
 use shared::event::Author;
 use shared::id::SessionId;
 use shared::runtime::{ExitStatus, LostReason, RuntimeState};
-use shared::session::{HIBERNATED, ITERATIONS, LOST, Session, Status};
+use shared::session::{FOUND, HIBERNATED, ITERATIONS, LOST, Session, Status};
 
 use crate::store::{Ending, Fact};
 
@@ -137,12 +137,14 @@ pub enum End {
     Lost(LostReason),
     /// The program could not be started.
     Refused(String),
+    /// Only its recording is known, with the exit that it may have recorded.
+    Found(Option<ExitStatus>),
 }
 
 /// An end that is none: its processes were to go, or went with the machine while it was paused; it is started again when it is needed.
 pub fn sleeps(end: &End, status: Status, why: Option<&str>) -> bool {
     match end {
-        End::Refused(_) => false,
+        End::Refused(_) | End::Found(_) => false,
         End::Lost(LostReason::HolderDied | LostReason::HolderGone | LostReason::MachineRestarted) => {
             status == Status::Paused && why.is_none_or(|why| why == HIBERNATED)
         }
@@ -208,6 +210,15 @@ pub fn settle(end: &End, session: SessionId, at: jiff::Timestamp, why: Option<&s
             ending: ending(Status::Failed, "not started".into(), Some(error.clone())),
             exit: None,
             end: daemon("error", json!({"reason": error})),
+        },
+        End::Found(status) => Settled {
+            state: match status {
+                Some(status) => RuntimeState::Exited { status: *status, at },
+                None => RuntimeState::Lost { reason: LostReason::HolderGone, at },
+            },
+            ending: ending(Status::Ended, FOUND.into(), None),
+            exit: status.as_ref().and_then(exit),
+            end: ended(session, Author::Daemon, FOUND),
         },
     }
 }
@@ -303,6 +314,8 @@ mod tests {
             (End::Killed(ExitStatus::Code(0), Author::Human), Ended, "killed", "complete"),
             (End::Lost(LostReason::HolderDied), Failed, "lost", "lost"),
             (End::Refused("no such program".into()), Failed, "not started", "error"),
+            (End::Found(None), Ended, "found", "complete"),
+            (End::Found(Some(ExitStatus::Code(3))), Ended, "found", "complete"),
         ] {
             let settled = settle(&end, SessionId::new(), now, None);
             assert!(!settled.state.is_live(), "{end:?}");

@@ -27,7 +27,7 @@ use shared::stats::DiskUse;
 pub use append::Writer;
 pub use index::{FoundMark, Index, as_typed, has_index, position_at, store_index, told_command};
 pub use keys::{append_keyframe, last_keyframe};
-pub use read::{ReadError, Reader, tail};
+pub use read::{ReadError, Reader, Tail, tail};
 pub use retain::{Kept, Limits, folders, keep_to};
 pub use segment::pack;
 pub use shared::runtime::Hole;

@@ -11,6 +11,7 @@ use shared::screen::Size;
 use tokio::sync::{Notify, oneshot};
 
 use crate::context::Context;
+use crate::found;
 use crate::gaps;
 use crate::picture::Picture;
 use crate::recording::{self, Kept};
@@ -59,6 +60,8 @@ impl Upkeep {
 }
 
 pub async fn run(context: Context) {
+    finish_removals(&context).await;
+    let mut found = 0;
     // what an earlier daemon had no time for
     let folder = context.paths.recordings();
     for runtime in low(move || recording::folders(&folder)).await.unwrap_or_default() {
@@ -71,7 +74,14 @@ pub async fn run(context: Context) {
                 Err(_) => {}
             }
         }
+        found += u32::from(list_found(&context, runtime).await);
         context.upkeep.due.lock().unwrap_or_else(PoisonError::into_inner).insert(runtime);
+    }
+    if found > 0 {
+        context.warn(format!(
+            "{} had no session (the database was lost or is an older copy): `sessions-tui ls --all --status ended` lists them as found",
+            shared::text::count(found as usize, "recording")
+        ));
     }
     // recordings whose directory is gone are found by the database alone
     for runtime in context.store.ended_runtimes().await.unwrap_or_default() {
@@ -102,6 +112,35 @@ pub async fn run(context: Context) {
             }
         }
     }
+}
+
+/// Removes the files of recordings that `rm` had removed from the database when an earlier daemon died.
+async fn finish_removals(context: &Context) {
+    for runtime in context.store.removed_recordings().await.unwrap_or_default() {
+        let dir = context.paths.recording(runtime);
+        match low(move || recording::remove(&dir)).await {
+            Some(Ok(())) => drop(context.store.removal_is_done(runtime).await),
+            Some(Err(error)) => context.log.warn(&format!("removing the recording of runtime {runtime}: {error}")),
+            None => {}
+        }
+    }
+}
+
+/// Lists a recording that the database does not know. One that a holder may be writing to is left alone: a socket says so.
+async fn list_found(context: &Context, runtime: RuntimeId) -> bool {
+    let dir = context.paths.recording(runtime);
+    let is_in_use = |context: &Context| {
+        context.paths.holder_socket(runtime).exists() || context.registry.runtime(runtime).is_some() || context.upkeep.is_ours(runtime)
+    };
+    if is_in_use(context) || dir.join(recording::UNFINISHED).exists() || !matches!(context.store.recorded(runtime).await, Ok(None)) {
+        return false;
+    }
+    let Some(Some((header, tail))) = low(move || found::describe(&dir, runtime)).await else { return false };
+    if let Err(error) = found::list(context, runtime, &header, &tail).await {
+        context.log.warn(&format!("the recording of runtime {runtime} has no session and could not be listed: {error}"));
+        return false;
+    }
+    true
 }
 
 async fn tend(context: &Context, runtime: RuntimeId) {

@@ -69,6 +69,9 @@ pub const DURATION: &str = "duration";
 /// Reason of a `failed` whose program is gone without having said how.
 pub const LOST: &str = "lost";
 
+/// Why a session has ended of which only the recording was left.
+pub const FOUND: &str = "found";
+
 /// Why a session is paused whose processes were ended to free their memory, and why they were.
 pub const HIBERNATED: &str = "hibernated";
 
@@ -93,6 +96,9 @@ pub struct Session {
     pub status: Status,
     pub status_reason: Option<String>,
     pub created_at: Timestamp,
+    /// Rises with each session that is created, also when the clock is set back.
+    #[serde(default)]
+    pub number: u64,
     pub updated_at: Timestamp,
     pub last_activity_at: Timestamp,
     /// When it became active first.

@@ -37,6 +37,7 @@ pub mod tests {
             status,
             status_reason: None,
             created_at: at,
+            number: 0,
             updated_at: at,
             last_activity_at: at,
             started_at: None,

@@ -179,6 +179,8 @@ pub struct Seen {
     pub code: String,
     start: Offset,
     bytes: PerStream<u64>,
+    /// Bytes that were printed before its end and not recorded.
+    unrecorded: u64,
     /// How long it took, what the driver said of its end, and where that is.
     result: Option<(u64, Vec<u8>, Offset)>,
 }
@@ -189,7 +191,8 @@ impl Seen {
         let (exit_code, took, end, mut outcome) = match self.result {
             Some((took, said, at)) => {
                 let said = language::understand(&said);
-                let outcome = result::outcome(said.clone(), stored.language, stored.verb, None);
+                let mut outcome = result::outcome(said.clone(), stored.language, stored.verb, None);
+                outcome.say_output_lost(self.unrecorded, stored.language, stored.verb);
                 (Some(said.exit), took, at, outcome)
             }
             None => (result::exit_code(end), 0, recorded, result::ended_with_runtime(end, None)),
@@ -221,6 +224,11 @@ pub async fn calls(dir: &Path, from: Offset, until: Offset) -> HashMap<ExecId, S
                 let Some(seen) = current.and_then(|id| found.get_mut(&id)) else { return };
                 let count = if matches!(record, Record::Stdout(_)) { &mut seen.bytes.stdout } else { &mut seen.bytes.stderr };
                 *count += bytes.len() as u64;
+            }
+            Record::Gap(bytes) => {
+                if let Some(seen) = current.and_then(|id| found.get_mut(&id)) {
+                    seen.unrecorded += bytes;
+                }
             }
             _ => {}
         });

@@ -2,7 +2,7 @@
 
 use shared::exec::{Language, Verb};
 use shared::policy::Span;
-use shared::runtime::ExitStatus;
+use shared::runtime::{ExitStatus, LostReason};
 
 use crate::language::{Said, SaidError};
 use crate::lifecycle::End;
@@ -32,6 +32,25 @@ impl Outcome {
         self.note = Some(match self.note.take() {
             Some(also) => format!("{note}; {also}"),
             None => note,
+        });
+    }
+}
+
+impl Outcome {
+    /// Reports output that was printed and neither recorded nor delivered. What a bash eval printed is its value: without all
+    /// of it there is none.
+    pub fn say_output_lost(&mut self, bytes: u64, language: Language, verb: Verb) {
+        if bytes == 0 {
+            return;
+        }
+        let lost = format!("{bytes} bytes of its output are lost: they could not be recorded (the disk was full)");
+        if language == Language::Bash && verb == Verb::Eval && self.value.take().is_some() {
+            self.error = Some(lost);
+            return;
+        }
+        self.note = Some(match self.note.take() {
+            Some(note) => format!("{lost}; {note}"),
+            None => lost,
         });
     }
 }
@@ -75,6 +94,7 @@ pub fn ended_with_runtime(end: &End, interrupted: Option<Interrupted>) -> Outcom
         (End::Killed(..), None) => Some("the runtime was ended while the call ran".to_owned()),
         (End::Lost(reason), None) => Some(reason.sentence().to_owned()),
         (End::Refused(why), None) => Some(why.clone()),
+        (End::Found(_), None) => Some(LostReason::HolderGone.sentence().to_owned()),
     };
     Outcome {
         error,
@@ -91,14 +111,13 @@ pub fn exit_code(end: &End) -> Option<i32> {
     match end {
         End::Exited(ExitStatus::Code(code)) | End::Killed(ExitStatus::Code(code), _) => Some(*code),
         End::Exited(ExitStatus::Signal(signal)) | End::Killed(ExitStatus::Signal(signal), _) => Some(128 + signal),
-        End::Lost(_) | End::Refused(_) => None,
+        End::Lost(_) | End::Refused(_) | End::Found(_) => None,
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use shared::runtime::LostReason;
 
     #[test]
     fn what_a_call_comes_to() {

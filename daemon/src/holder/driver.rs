@@ -48,6 +48,8 @@ pub struct Driver {
     pub image: Option<Vec<u8>>,
     /// A result that could be neither recorded nor told.
     pub unrecorded_result: Option<Vec<u8>>,
+    /// Said before that result: how much of its output was not recorded.
+    pub unrecorded_output: Option<(ExecId, u64)>,
 }
 
 /// A call under way.
@@ -57,6 +59,8 @@ pub struct Running {
     pub since: Instant,
     /// Milliseconds since boot: what has been started since belongs to it.
     pub since_boot_ms: u64,
+    /// Bytes that it has printed and that are not in the recording.
+    pub unrecorded: u64,
 }
 
 impl Driver {
@@ -118,6 +122,7 @@ impl Driver {
             hello: None,
             image: None,
             unrecorded_result: None,
+            unrecorded_output: None,
         };
         Ok((driver, pid))
     }

@@ -417,6 +417,10 @@ impl Holder {
                 self.say(&News::Suspended(String::new()));
             }
             Outcome::Suspended(why) => {
+                // what was recorded came first: the daemon must read it before it is shown what was not
+                if std::mem::take(&mut self.end_due) {
+                    self.say(&News::End(self.recorder.end()));
+                }
                 self.say(&News::Suspended(why));
                 self.show_unrecorded(frame_kind, body);
             }
@@ -426,15 +430,21 @@ impl Holder {
 
     /// The user still sees what is not recorded, and a result is never lost.
     fn show_unrecorded(&mut self, frame_kind: u8, body: &[u8]) {
+        if matches!(frame_kind, kind::STDOUT | kind::STDERR)
+            && let Some(call) = self.driver.as_mut().and_then(|driver| driver.call.as_mut())
+        {
+            call.unrecorded += body.len() as u64;
+        }
         // where nothing is recorded there is nothing to read it from later
         let most = if self.recorder.keeps() == Keeps::Nothing { MAX_UNKEPT_BACKLOG } else { MAX_LINK_BACKLOG };
         let has_room = self.daemon.as_ref().is_some_and(|peer| peer.outgoing.len() < most);
         match frame_kind {
             kind::OUTPUT if has_room => self.say(&News::Unrecorded(body.to_vec())),
-            kind::STDOUT | kind::STDERR | kind::CALL | kind::RESIZE if has_room => {
+            kind::STDOUT | kind::STDERR | kind::RESIZE if has_room => {
                 self.say(&News::UnrecordedFrame(frame_kind, body.to_vec()));
             }
-            kind::RESULT if self.daemon.is_some() => self.say(&News::UnrecordedFrame(frame_kind, body.to_vec())),
+            // without its beginning nothing of an exec would be understood
+            kind::CALL | kind::RESULT if self.daemon.is_some() => self.say(&News::UnrecordedFrame(frame_kind, body.to_vec())),
             kind::RESULT => {
                 if let Some(driver) = &mut self.driver {
                     driver.unrecorded_result = Some(body.to_vec());

@@ -50,6 +50,7 @@ mod kind {
     pub const HELLO_OF: u8 = 76;
     pub const FROZEN: u8 = 77;
     pub const QUEUED: u8 = 78;
+    pub const UNRECORDED_OUTPUT: u8 = 79;
 }
 
 /// Everything a holder needs to know; sent once, over a socket, because arguments can be seen by others.
@@ -227,6 +228,8 @@ pub enum News {
     Frozen(Option<Frozen>),
     /// So many bytes are kept for when it goes on; `false` if the last ones were too many.
     Queued(u64, bool),
+    /// The exec that ends now has printed so many bytes that are not in the recording. Said before its result.
+    UnrecordedOutput(ExecId, u64),
     Unknown,
 }
 
@@ -317,6 +320,9 @@ impl News {
             Self::Names(said) => frame::encode(kind::NAMES_ARE, said, out),
             Self::Hello(said) => frame::encode(kind::HELLO_OF, said, out),
             Self::Frozen(frozen) => encode_json(kind::FROZEN, frozen, out),
+            Self::UnrecordedOutput(exec, bytes) => {
+                frame::encode(kind::UNRECORDED_OUTPUT, &[&exec.bytes()[..], &bytes.to_le_bytes()].concat(), out);
+            }
             Self::Queued(bytes, is_taken) => frame::encode(kind::QUEUED, &[&bytes.to_le_bytes()[..], &[u8::from(*is_taken)]].concat(), out),
             Self::Unknown => {}
         }
@@ -342,11 +348,17 @@ impl News {
             kind::NAMES_ARE => Some(Self::Names(body.to_vec())),
             kind::HELLO_OF => Some(Self::Hello(body.to_vec())),
             kind::FROZEN => serde_json::from_slice(body).ok().map(Self::Frozen),
+            kind::UNRECORDED_OUTPUT => decode_unrecorded_output(body),
             kind::QUEUED => number().map(|bytes| Self::Queued(bytes, body.get(8) == Some(&1))),
             _ => None,
         };
         Ok(Some((news.unwrap_or(Self::Unknown), frame.size)))
     }
+}
+
+fn decode_unrecorded_output(body: &[u8]) -> Option<News> {
+    let (exec, rest) = body.split_first_chunk::<16>()?;
+    Some(News::UnrecordedOutput(ExecId::from_bytes(*exec), u64::from_le_bytes(*rest.first_chunk::<8>()?)))
 }
 
 fn decode_typed(body: &[u8]) -> Option<Order> {
@@ -399,6 +411,10 @@ mod tests {
         }
         let news: [(News, &[u8]); 14] = [
             (News::UnrecordedFrame(9, b"x".to_vec()), &[72, 2, 0, 0, 0, 9, b'x']),
+            (
+                News::UnrecordedOutput(ExecId::from_bytes([7; 16]), 258),
+                &[79, 24, 0, 0, 0, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 2, 1, 0, 0, 0, 0, 0, 0],
+            ),
             (News::Baseline(b"a".to_vec()), &[73, 1, 0, 0, 0, b'a']),
             (News::State(b"b".to_vec()), &[74, 1, 0, 0, 0, b'b']),
             (News::Names(b"c".to_vec()), &[75, 1, 0, 0, 0, b'c']),

@@ -425,8 +425,10 @@ pub async fn remove(context: &Context, name: String) -> Result<Gone, Failure> {
     for runtime in removed.runtimes {
         end_lingering(context, runtime).await;
         let dir = context.paths.recording(runtime);
-        if let Err(error) = recording::remove(&dir) {
-            context.log.warn(&format!("removing session {}: {}: {error}", session.name, dir.display()));
+        match recording::remove(&dir) {
+            Ok(()) => context.store.removal_is_done(runtime).await?,
+            // the next daemon tries again
+            Err(error) => context.log.warn(&format!("removing session {}: {}: {error}", session.name, dir.display())),
         }
     }
     Ok(Gone { name: session.name })

@@ -81,6 +81,24 @@ struct Current {
     interrupt_at: Option<Instant>,
     interrupted: Option<BeingInterrupted>,
     stdin: Option<std::path::PathBuf>,
+    unrecorded: Unrecorded,
+}
+
+/// What an exec printed while nothing could be recorded, in bytes.
+#[derive(Default)]
+struct Unrecorded {
+    /// As its holder has counted it; older ones do not.
+    told: Option<u64>,
+    /// As the recording says itself, where it was resumed. That may include what earlier execs printed.
+    gap: u64,
+    /// What of it came over the link.
+    seen: u64,
+}
+
+impl Unrecorded {
+    fn lost(&self) -> u64 {
+        self.told.unwrap_or(self.gap).saturating_sub(self.seen)
+    }
 }
 
 impl Current {
@@ -138,9 +156,20 @@ impl Interpreter {
 
 /// What of a recording concerns calls, taken out of the reader's buffer.
 pub(super) enum Noted {
-    Call { id: ExecId, start: Offset, code: String },
+    Call {
+        id: ExecId,
+        start: Offset,
+        code: String,
+    },
     Printed(Stream, Vec<u8>),
-    Result { id: ExecId, took: u64, said: Vec<u8>, end: Offset },
+    /// So many bytes were printed and not recorded.
+    Gap(u64),
+    Result {
+        id: ExecId,
+        took: u64,
+        said: Vec<u8>,
+        end: Offset,
+    },
 }
 
 impl Noted {
@@ -186,7 +215,15 @@ impl Runtime {
                 None => None,
             };
             let interrupt_at = calling.timeout_ms.map(|ms| Instant::now() + Duration::from_millis(ms));
-            let current = Current { calling, start: None, since: Instant::now(), interrupt_at, interrupted: None, stdin };
+            let current = Current {
+                calling,
+                start: None,
+                since: Instant::now(),
+                interrupt_at,
+                interrupted: None,
+                stdin,
+                unrecorded: Unrecorded::default(),
+            };
             let order = current.order();
             interpreter.current = Some(current);
             // a link that is gone is seen by the loop, and then it is sent again
@@ -227,7 +264,26 @@ impl Runtime {
                     current.calling.live.printed(stream, &bytes);
                 }
             }
+            Noted::Gap(bytes) => {
+                if let Some(current) = self.current().filter(|current| current.start.is_some()) {
+                    current.unrecorded.gap += bytes;
+                }
+            }
             Noted::Result { id, took, said, end } => self.call_ended(id, took, &said, end).await,
+        }
+    }
+
+    /// A part of what an exec printed has come over the link, because it could not be recorded.
+    pub(super) fn unrecorded_output_seen(&mut self, bytes: u64) {
+        if let Some(current) = self.current().filter(|current| current.start.is_some()) {
+            current.unrecorded.seen += bytes;
+        }
+    }
+
+    /// The holder has counted what an exec printed and what was not recorded of it.
+    pub(super) fn output_was_unrecorded(&mut self, exec: ExecId, bytes: u64) {
+        if let Some(current) = self.current().filter(|current| current.calling.live.id == exec) {
+            current.unrecorded.told = Some(bytes);
         }
     }
 
@@ -246,7 +302,15 @@ impl Runtime {
             let stdin = open.stdin.is_some().then(|| self.context.paths.stdin(id));
             let calling = calling_of(&self.context, open, code.to_owned());
             let interrupt_at = left.map(|left| Instant::now() + left);
-            interpreter.current = Some(Current { calling, start: None, since: Instant::now(), interrupt_at, interrupted: None, stdin });
+            interpreter.current = Some(Current {
+                calling,
+                start: None,
+                since: Instant::now(),
+                interrupt_at,
+                interrupted: None,
+                stdin,
+                unrecorded: Unrecorded::default(),
+            });
         }
         if let Some(current) = &mut interpreter.current {
             current.start = Some(start);
@@ -281,6 +345,7 @@ impl Runtime {
             // as $(…) would give it
             outcome.value = Some(current.calling.live.printed_text().trim_end_matches('\n').to_owned());
         }
+        outcome.say_output_lost(current.unrecorded.lost(), language, current.calling.verb);
         self.finish_current(current, Some(exit), took, Some(end), outcome);
         self.call_next().await;
     }

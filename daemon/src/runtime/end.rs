@@ -129,5 +129,6 @@ fn describe(end: &End) -> Ended {
         End::Killed(status, _) => Ended { sentence: format!("killed ({status})"), exit: Some(*status) },
         End::Lost(reason) => Ended { sentence: reason.sentence().to_owned(), exit: None },
         End::Refused(why) => Ended { sentence: why.clone(), exit: None },
+        End::Found(exit) => Ended { sentence: shared::session::FOUND.to_owned(), exit: *exit },
     }
 }

@@ -282,11 +282,19 @@ impl Runtime {
             News::Suspended(why) => self.recording_changed(why).await,
             News::Unrecorded(bytes) => self.unrecorded(&bytes).await,
             News::UnrecordedFrame(kind, body) => self.unrecorded_frame(kind, &body).await,
+            News::UnrecordedOutput(exec, bytes) => self.output_was_unrecorded(exec, bytes),
             News::Frozen(frozen) => self.heard_frozen(frozen).await,
             News::Queued(_, is_taken) => self.heard_queued(is_taken),
             News::Hello(_) | News::Baseline(_) | News::State(_) | News::Names(_) => self.hear_driver(news).await,
             News::Taken(_) => self.tell_taken(),
             News::Greeting(..) | News::Refused(_) | News::Ready | News::Unknown => {}
+        }
+    }
+
+    /// Reads what was put off: what is not recorded was printed after it.
+    async fn read_unread(&mut self) {
+        if let Some(until) = self.unread {
+            self.consume(until).await;
         }
     }
 
@@ -333,6 +341,7 @@ impl Runtime {
                 Record::Call(call) => pieces.push(Piece::Noted(Noted::call(&call, end - (call.size() + OVERHEAD) as u64), end)),
                 Record::Result(result) => pieces.push(Piece::Noted(Noted::result(&result, end), end)),
                 Record::Missing(bytes) => pieces.push(Piece::Missing(Hole { offset: end - bytes, bytes })),
+                Record::Gap(bytes) if bytes > 0 => pieces.push(Piece::Noted(Noted::Gap(bytes), end)),
                 Record::Header(_) | Record::Gap(_) | Record::Input(_) | Record::Marker(_) | Record::Unknown => {}
             });
             match outcome {
@@ -463,6 +472,7 @@ impl Runtime {
     }
 
     async fn recording_changed(&mut self, why: String) {
+        self.read_unread().await;
         let at = self.consumed;
         self.picture.catch_up(at).await;
         let is_suspended = !why.is_empty();
@@ -483,6 +493,7 @@ impl Runtime {
 
     /// Output while the disk is full: shown, answered, but kept nowhere.
     async fn unrecorded(&mut self, bytes: &[u8]) {
+        self.read_unread().await;
         self.count_output(bytes.len());
         let at = self.consumed;
         self.picture.catch_up(at).await;
@@ -617,7 +628,11 @@ impl Runtime {
     async fn unrecorded_frame(&mut self, kind: u8, body: &[u8]) {
         let at = self.consumed;
         self.facts.add_unrecorded(body.len());
-        let noted = match recording::understand(kind, body) {
+        let record = recording::understand(kind, body);
+        if let Record::Stdout(bytes) | Record::Stderr(bytes) = record {
+            self.unrecorded_output_seen(bytes.len() as u64);
+        }
+        let noted = match record {
             Record::Stdout(bytes) => Noted::Printed(Stream::Stdout, bytes.to_vec()),
             Record::Stderr(bytes) => Noted::Printed(Stream::Stderr, bytes.to_vec()),
             Record::Call(call) => Noted::call(&call, at),

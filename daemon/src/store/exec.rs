@@ -376,7 +376,8 @@ impl Change<'_> {
         let now = micros(jiff::Timestamp::now());
         let inserted = self.execute(
             "INSERT INTO execs (id, runtime_id, session_id, language, verb, code, stdin, author, timeout_ms, stage, asked_at, outcome)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, 'open', ?10, ?11) ON CONFLICT (id) DO NOTHING",
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, 'open',
+                max(?10, (SELECT coalesce(max(asked_at), 0) + 1 FROM execs WHERE session_id = ?3)), ?11) ON CONFLICT (id) DO NOTHING",
             params![
                 asked.id.to_string(),
                 runtime.to_string(),

@@ -102,7 +102,8 @@ impl Change<'_> {
         )?;
         self.execute(
             "INSERT INTO runtimes (id, terminal_id, session_id, launch, is_live, state, created_at)
-             SELECT ?1, id, ?2, ?3, 1, ?4, ?5 FROM terminals WHERE thread_id = ?6 AND kind = ?7",
+             SELECT ?1, id, ?2, ?3, 1, ?4, max(?5, (SELECT coalesce(max(created_at), 0) + 1 FROM runtimes WHERE terminal_id = terminals.id))
+             FROM terminals WHERE thread_id = ?6 AND kind = ?7",
             params![
                 runtime.to_string(),
                 session.to_string(),

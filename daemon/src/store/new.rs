@@ -21,6 +21,9 @@ use super::queue::QueuedLaunch;
 use super::session::load;
 use super::{Change, Durability, Error, Fact, Result, StoreHandle, broken, json as stored, micros, parse};
 
+/// A larger number of a session is damage; counting on from it must not overflow.
+const MAX_NUMBER: i64 = 1 << 53;
+
 /// Everything that is asked of a new session, checked as far as can be without looking at the thread.
 #[derive(Clone)]
 pub struct New {
@@ -346,8 +349,9 @@ impl Change<'_> {
         let steady = (!must_wait).then(|| self.clock.now());
         self.execute(
             "INSERT INTO sessions (id, thread_id, mode, task, status, created_at, updated_at, last_activity_at, max_iterations, policy,
-                group_name, started_at, active_since, idle_since, watch)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?6, ?6, ?7, ?8, ?9, ?10, ?11, ?11, ?12)",
+                group_name, started_at, active_since, idle_since, watch, number)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?6, ?6, ?7, ?8, ?9, ?10, ?11, ?11, ?12,
+                (SELECT coalesce(min(max(number), ?13), 0) + 1 FROM sessions))",
             params![
                 session.to_string(),
                 thread.id.to_string(),
@@ -361,6 +365,7 @@ impl Change<'_> {
                 (!must_wait).then_some(now),
                 steady,
                 new.watch.map(WatchMode::as_str),
+                MAX_NUMBER,
             ],
         )?;
         self.execute("UPDATE threads SET task_count = task_count + 1 WHERE id = ?1", [thread.id.to_string()])?;

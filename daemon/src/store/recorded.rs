@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use rusqlite::{Connection, Params, Row, params_from_iter};
+use rusqlite::{Connection, Params, Row, params, params_from_iter};
 use shared::exec::Language;
 use shared::filter::Filter;
 use shared::id::{Offset, RuntimeId, SessionId};
@@ -11,7 +11,7 @@ use shared::session::Status;
 use shared::stats::{DiskUse, SessionDisk};
 
 use super::session::conditions;
-use super::{Result, StoreHandle, broken};
+use super::{Change, Durability, Result, StoreHandle, broken};
 
 #[derive(Clone, Debug)]
 pub struct Recorded {
@@ -25,6 +25,18 @@ pub struct Recorded {
     pub is_live: bool,
     /// Where the recording ended when the runtime did; 0 while it is live.
     pub end: Offset,
+}
+
+/// Keys of `remembered` for recordings whose rows are gone: this and the runtime's id.
+const REMOVED: &str = "removed:";
+
+impl Change<'_> {
+    /// Remembers that the files of a recording are to go with its row. Without that, a daemon that dies before they are gone
+    /// would leave them to be found as a recording without a session.
+    pub(super) fn mark_removed(&mut self, runtime: RuntimeId) -> Result<()> {
+        self.execute("INSERT OR REPLACE INTO remembered (what, value) VALUES (?1, '')", [format!("{REMOVED}{runtime}")])?;
+        Ok(())
+    }
 }
 
 impl StoreHandle {
@@ -79,6 +91,26 @@ impl StoreHandle {
             let mut statement = connection.prepare_cached("SELECT id FROM runtimes WHERE NOT is_live")?;
             let ids = statement.query_map([], |row| row.get::<_, String>(0))?;
             Ok(ids.filter_map(|id| RuntimeId::parse(&id.ok()?)).collect())
+        })
+        .await
+    }
+
+    /// Recordings whose rows were removed and whose files may still be there: the daemon died in between, or they could not be
+    /// removed.
+    pub async fn removed_recordings(&self) -> Result<Vec<RuntimeId>> {
+        self.read(move |connection| {
+            let mut statement = connection.prepare("SELECT substr(what, ?1) FROM remembered WHERE what LIKE ?2")?;
+            let ids = statement.query_map(params![REMOVED.len() as i64 + 1, format!("{REMOVED}%")], |row| row.get::<_, String>(0))?;
+            Ok(ids.filter_map(|id| RuntimeId::parse(&id.ok()?)).collect())
+        })
+        .await
+    }
+
+    /// The files of a removed recording are gone.
+    pub async fn removal_is_done(&self, runtime: RuntimeId) -> Result<()> {
+        self.write_beside(Durability::Process, move |change| {
+            change.execute("DELETE FROM remembered WHERE what = ?1", [format!("{REMOVED}{runtime}")])?;
+            Ok(())
         })
         .await
     }

@@ -14,6 +14,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("../../migrations/0006_agents.sql"),
     include_str!("../../migrations/0007_watch.sql"),
     include_str!("../../migrations/0008_ended.sql"),
+    include_str!("../../migrations/0009_number.sql"),
 ];
 
 pub(super) fn known_version() -> i64 {

@@ -26,7 +26,7 @@ const SELECT: &str = "
             (SELECT count(*) FROM sessions AS ahead WHERE ahead.group_name = sessions.group_name AND ahead.status = 'queued'
                 AND (ahead.created_at, ahead.id) <= (sessions.created_at, sessions.id)) END,
         started_at, queued_launch, seen_at, restore IS NOT NULL,
-        (SELECT value FROM remembered WHERE what = 'damaged:' || sessions.id)
+        (SELECT value FROM remembered WHERE what = 'damaged:' || sessions.id), sessions.number
     FROM sessions JOIN threads ON threads.id = thread_id
     LEFT JOIN runtimes ON runtimes.id =
         (SELECT latest.id FROM runtimes AS latest LEFT JOIN terminals ON terminals.id = latest.terminal_id
@@ -153,8 +153,8 @@ pub(super) fn list(connection: &Connection, filter: &Filter) -> Result<Vec<Sessi
         (PRESENT.to_owned(), vec![Sql::Integer(micros(jiff::Timestamp::now()) - RECENT_MICROS)])
     };
     let order = match filter.order {
-        Order::NewestLast | Order::NewestFirst => "sessions.created_at DESC, sessions.id DESC",
-        Order::OldestFirst => "sessions.created_at, sessions.id",
+        Order::NewestLast | Order::NewestFirst => "sessions.number DESC, sessions.id DESC",
+        Order::OldestFirst => "sessions.number, sessions.id",
         Order::ActiveFirst => "last_activity_at DESC, sessions.id DESC",
     };
     values.push(Sql::Integer(filter.limit.map_or(-1, i64::from)));
@@ -204,6 +204,7 @@ fn read(row: &Row<'_>) -> Result<Session> {
         status,
         status_reason: reason,
         created_at: timestamp(row.get(10)?),
+        number: row.get::<_, i64>(32)?.unsigned_abs(),
         updated_at: timestamp(row.get(11)?),
         last_activity_at: timestamp(row.get(12)?),
         started_at: row.get::<_, Option<i64>>(27)?.map(timestamp),

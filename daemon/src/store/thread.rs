@@ -96,9 +96,12 @@ impl StoreHandle {
                     .sql
                     .prepare("SELECT runtimes.id FROM runtimes JOIN sessions ON sessions.id = session_id WHERE thread_id = ?1")?;
                 let ids: Vec<String> = statement.query_map([&thread], |row| row.get(0))?.collect::<rusqlite::Result<_>>()?;
-                ids.iter().filter_map(|id| RuntimeId::parse(id)).collect()
+                ids.iter().filter_map(|id| RuntimeId::parse(id)).collect::<Vec<_>>()
             };
             change.execute("DELETE FROM threads WHERE id = ?1", [&thread])?;
+            for runtime in &runtimes {
+                change.mark_removed(*runtime)?;
+            }
             Ok(Removed { runtimes })
         })
         .await

@@ -86,7 +86,7 @@ impl Form {
     /// Recent ones come from what the list has, newest first.
     pub fn new<'a>(sessions: impl Iterator<Item = &'a Session>) -> Self {
         let mut sessions: Vec<&Session> = sessions.filter(|session| !session.command.is_empty()).collect();
-        sessions.sort_by_key(|session| std::cmp::Reverse(session.created_at));
+        sessions.sort_by_key(|session| std::cmp::Reverse(session.number));
         let mut recent = Vec::new();
         for session in sessions {
             let one = Recent {
@@ -259,7 +259,7 @@ mod tests {
         let mut old = session("old", Status::Completed);
         old.command = vec!["sh".into(), "-c".into(), "make && make test".into()];
         let mut new = session("new", Status::Active);
-        new.created_at = jiff::Timestamp::from_second(9).expect("a time");
+        new.number = 9;
         new.task = Some("Fix it".into());
         let mut form = Form::new([&old, &new, &old].into_iter());
         assert_eq!(form.recent(), (None, 2));

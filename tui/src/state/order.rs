@@ -135,7 +135,7 @@ pub fn compare(a: &Session, b: &Session, sort: Sort) -> Ordering {
         Sort::Active => {
             ended(a).cmp(&ended(b)).then_with(|| b.last_activity_at.as_second().cmp(&a.last_activity_at.as_second())).then_with(by_name)
         }
-        Sort::Newest => b.created_at.cmp(&a.created_at).then_with(by_name),
+        Sort::Newest => b.number.cmp(&a.number).then_with(by_name),
         Sort::Workspace => a.workspace.cmp(&b.workspace).then_with(by_name),
     }
 }

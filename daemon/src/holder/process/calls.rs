@@ -41,6 +41,7 @@ impl Holder {
             driver.hello.clone().map(News::Hello),
             driver.baseline.clone().map(News::Baseline),
             driver.state.clone().map(News::State),
+            driver.unrecorded_output.take().map(|(exec, bytes)| News::UnrecordedOutput(exec, bytes)),
             driver.unrecorded_result.take().map(|body| News::UnrecordedFrame(kind::RESULT, body)),
         ];
         for news in news.into_iter().flatten() {
@@ -66,7 +67,7 @@ impl Holder {
         // most calls are over before anybody needs to know that they have begun
         self.quiet_until = Some(Instant::now() + QUIET);
         if let Some(driver) = &mut self.driver {
-            driver.call = Some(Running { id: call.id, at, since: Instant::now(), since_boot_ms: since_boot_ms() });
+            driver.call = Some(Running { id: call.id, at, since: Instant::now(), since_boot_ms: since_boot_ms(), unrecorded: 0 });
             driver.mid_line = false;
             driver.call(call);
         }
@@ -131,7 +132,16 @@ impl Holder {
         let body = CallResult { id: call.id, mid_line: driver.mid_line, took, said }.encode();
         driver.mid_line = false;
         let next = driver.next.take();
+        if call.unrecorded > 0 {
+            driver.unrecorded_output = Some((call.id, call.unrecorded));
+            if self.daemon.is_some() {
+                self.say(&News::UnrecordedOutput(call.id, call.unrecorded));
+            }
+        }
         self.record(kind::RESULT, &body);
+        if let Some(driver) = self.driver.as_mut().filter(|driver| driver.unrecorded_result.is_none()) {
+            driver.unrecorded_output = None;
+        }
         if let Some(next) = next {
             self.call(&next);
         }
