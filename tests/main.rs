@@ -23,6 +23,7 @@ mod exec_attach;
 mod exec_crash;
 mod exec_hostile;
 mod exec_language;
+mod exec_late;
 mod exec_state;
 mod export;
 mod faults;

@@ -2,6 +2,7 @@
 //! `process`, `recorder`, `peer`, `pty`, `driver`, `echo`, `freeze`, `group`, `limit`, `typed` and `wire` run inside the holder; `spawn` and `link` are the daemon's side.
 
 mod answers;
+mod apart;
 mod driver;
 mod echo;
 mod freeze;

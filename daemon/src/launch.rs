@@ -158,6 +158,7 @@ pub async fn start(context: &Context, ready: Ready) -> store::Result<Result<(), 
             preface,
             no_groups: context.config().pause.freeze == FreezeBy::Signals,
             has_nonces: interpreter.is_some(),
+            can_switch: interpreter.is_some(),
             core_files: context.core_files,
         };
         let greeting = link.start(start).await?;

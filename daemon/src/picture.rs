@@ -4,6 +4,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use shared::exec::Stream;
 use shared::id::Offset;
 use shared::message::{Line, ScreenShot};
 use shared::replay::{Inside, Position};
@@ -147,6 +148,7 @@ impl Picture {
                 Record::Output(bytes) => Record::Output(&bytes[..before(bytes)?]),
                 Record::Stdout(bytes) => Record::Stdout(&bytes[..before(bytes)?]),
                 Record::Stderr(bytes) => Record::Stderr(&bytes[..before(bytes)?]),
+                Record::Late(stream, bytes) => Record::Late(stream, &bytes[..before(bytes)?]),
                 _ => return None,
             };
             let (mut drawn, mut whole) = (Vec::new(), Vec::new());
@@ -281,6 +283,8 @@ pub fn draw(transcript: &mut Transcript, record: &Record<'_>, out: &mut Vec<u8>)
         Record::Output(bytes) => out.extend_from_slice(bytes),
         Record::Stdout(bytes) => transcript.stdout(bytes, out),
         Record::Stderr(bytes) => transcript.stderr(bytes, out),
+        Record::Late(Stream::Stdout, bytes) => transcript.stdout(bytes, out),
+        Record::Late(Stream::Stderr, bytes) => transcript.stderr(bytes, out),
         Record::Call(call) => transcript.call(&String::from_utf8_lossy(call.code), call.mid_line, out),
         Record::Result(result) => {
             let said = language::understand(result.said);

@@ -18,6 +18,7 @@ use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
+use shared::exec::Stream;
 use shared::frame;
 use shared::id::{ExecId, Offset};
 use shared::runtime::ExitStatus;
@@ -65,6 +66,9 @@ pub mod kind {
     pub const INPUT: u8 = 10;
     /// A mark of an imported recording.
     pub const MARKER: u8 = 11;
+    /// What earlier execs left running printed while another exec ran: no part of its output.
+    pub const LATE_STDOUT: u8 = 12;
+    pub const LATE_STDERR: u8 = 13;
     /// Kinds up to here are for segments, now and in later versions.
     pub const LAST: u8 = 15;
     /// Only in `.keys` files.
@@ -98,6 +102,8 @@ pub enum Record<'a> {
     Exit(ExitStatus),
     Stdout(&'a [u8]),
     Stderr(&'a [u8]),
+    /// Output of earlier execs while another one runs.
+    Late(Stream, &'a [u8]),
     Call(Call<'a>),
     Result(CallResult<'a>),
     Input(&'a [u8]),
@@ -231,6 +237,8 @@ pub fn understand(kind: u8, body: &[u8]) -> Record<'_> {
         kind::GAP => body.first_chunk::<8>().map_or(Record::Unknown, |n| Record::Gap(u64::from_le_bytes(*n))),
         kind::EXIT => decode_exit(body).map_or(Record::Unknown, Record::Exit),
         kind::STDOUT => Record::Stdout(body),
+        kind::LATE_STDOUT => Record::Late(Stream::Stdout, body),
+        kind::LATE_STDERR => Record::Late(Stream::Stderr, body),
         kind::STDERR => Record::Stderr(body),
         kind::CALL => Call::decode(body).map_or(Record::Unknown, Record::Call),
         kind::RESULT => CallResult::decode(body).map_or(Record::Unknown, Record::Result),

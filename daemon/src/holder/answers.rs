@@ -19,6 +19,10 @@ pub enum Answer {
     Result(Vec<u8>),
     State(Vec<u8>),
     Names(Vec<u8>),
+    /// Its code has left something running in the driver's own process.
+    Background,
+    /// It prints into the new pipes now, or could not open them.
+    Switched(bool),
     Unknown,
     /// A driver without nonces wrote garbage: nothing after it can be trusted.
     Nonsense,
@@ -129,6 +133,8 @@ fn answer_of(kind: u8, payload: Vec<u8>) -> Answer {
         b'r' => Answer::Result(payload),
         b's' => Answer::State(payload),
         b'n' => Answer::Names(payload),
+        b'b' => Answer::Background,
+        b'o' => Answer::Switched(payload == b"1"),
         _ => Answer::Unknown,
     }
 }

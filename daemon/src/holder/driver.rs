@@ -10,6 +10,7 @@ use std::time::Instant;
 use shared::id::{ExecId, Offset};
 
 use super::answers::{Answer, Answers};
+use super::apart::Apart;
 use super::wire::{CallOrder, Start};
 use crate::descriptor;
 
@@ -26,6 +27,7 @@ pub struct Driver {
     answers: Option<OwnedFd>,
     pub stdout: Option<OwnedFd>,
     pub stderr: Option<OwnedFd>,
+    pub apart: Apart,
     /// Of calls that the driver has not taken yet.
     unsent: Vec<u8>,
     arrived: Answers,
@@ -109,6 +111,7 @@ impl Driver {
             answers: Some(answers),
             stdout: Some(stdout),
             stderr: Some(stderr),
+            apart: Apart::new(start.can_switch),
             unsent: Vec::new(),
             arrived: Answers::new(start.has_nonces),
             is_cut_off: false,
@@ -157,6 +160,20 @@ impl Driver {
     pub fn call(&mut self, call: &CallOrder) {
         self.arrived.rotate();
         self.ask(call.verb, &call.stdin, call.code.as_bytes());
+    }
+
+    /// Gives the next exec pipes of its own if something that earlier ones left running may still print into the present ones.
+    pub fn keep_late_output_apart(&mut self) {
+        if let Some(places) = self.apart.begin_switch() {
+            self.ask(b'o', &places, &[]);
+        }
+    }
+
+    /// The driver has said whether it prints into the new pipes.
+    pub fn switched(&mut self, is_done: bool) {
+        if let Some((stdout, stderr)) = self.apart.end_switch(is_done) {
+            self.apart.keep_late([self.stdout.replace(stdout), self.stderr.replace(stderr)]);
+        }
     }
 
     pub fn names(&mut self) {

@@ -279,6 +279,9 @@ impl Holder {
         }
         if self.driver.is_some() {
             self.turn_driver(&ready);
+            if ready.late {
+                self.read_late(READ_BUFFER);
+            }
         }
         if ready.daemon {
             self.hear_daemon();
@@ -312,6 +315,7 @@ impl Holder {
             self.resume_recording();
         }
         self.tell_end();
+        self.look_for_background();
         Ok(true)
     }
 
@@ -339,10 +343,11 @@ impl Holder {
         });
         let mut driver = [None; 4];
         if let Some(held) = &self.driver {
+            let is_read = |_: &&OwnedFd| !held.apart.is_switching();
             let watched = [
                 (held.answers(), readable),
-                (held.stdout.as_ref(), readable),
-                (held.stderr.as_ref(), readable),
+                (held.stdout.as_ref().filter(is_read), readable),
+                (held.stderr.as_ref().filter(is_read), readable),
                 (held.wants_to_send(), PollFlags::OUT),
             ];
             for (place, (descriptor, flags)) in driver.iter_mut().zip(watched) {
@@ -352,6 +357,8 @@ impl Holder {
                 }
             }
         }
+        let first_late = fds.len();
+        fds.extend(self.driver.iter().flat_map(|driver| &driver.apart.late).map(|late| PollFd::new(&late.pipe, readable)));
         let first_stranger = fds.len();
         fds.extend(self.strangers.iter().map(|peer| PollFd::new(&peer.stream, readable)));
         let timeout =
@@ -373,6 +380,7 @@ impl Holder {
             stdout: driver[1].is_some_and(fired),
             stderr: driver[2].is_some_and(fired),
             calls: driver[3].is_some_and(fired),
+            late: (first_late..first_stranger).any(fired),
             strangers: (first_stranger..fds.len()).map(fired).collect(),
         })
     }
@@ -440,7 +448,7 @@ impl Holder {
         let has_room = self.daemon.as_ref().is_some_and(|peer| peer.outgoing.len() < most);
         match frame_kind {
             kind::OUTPUT if has_room => self.say(&News::Unrecorded(body.to_vec())),
-            kind::STDOUT | kind::STDERR | kind::RESIZE if has_room => {
+            kind::STDOUT | kind::STDERR | kind::LATE_STDOUT | kind::LATE_STDERR | kind::RESIZE if has_room => {
                 self.say(&News::UnrecordedFrame(frame_kind, body.to_vec()));
             }
             // without its beginning nothing of an exec would be understood
@@ -534,6 +542,10 @@ impl Holder {
         if let Some(pty) = &mut self.pty {
             pty.slave = None;
         }
+        if let Some(driver) = &mut self.driver {
+            driver.apart.close();
+        }
+        self.read_late(READ_BUFFER);
         // others may hold the terminal and print for ever: the program's own last bytes are there at once
         let deadline = Instant::now() + LAST_BYTES;
         loop {
@@ -575,6 +587,7 @@ struct Ready {
     stdout: bool,
     stderr: bool,
     calls: bool,
+    late: bool,
     strangers: Vec<bool>,
 }
 

@@ -84,7 +84,7 @@ impl Recorder {
     }
 
     pub fn append(&mut self, frame_kind: u8, time: u64, size: Size, body: &[u8]) -> Outcome {
-        let is_output = matches!(frame_kind, kind::OUTPUT | kind::STDOUT | kind::STDERR);
+        let is_output = matches!(frame_kind, kind::OUTPUT | kind::STDOUT | kind::STDERR | kind::LATE_STDOUT | kind::LATE_STDERR);
         if is_output && self.keeps == Keeps::Nothing {
             return Outcome::NotRecorded;
         }

@@ -51,6 +51,17 @@ pub fn descendants(root: u32) -> Vec<u32> {
     found
 }
 
+/// Whether this process or its child has children other than that one. Cheaper than `descendants`; `false` where the kernel
+/// does not list them.
+pub fn has_children_besides(child: u32) -> bool {
+    let children = |pid: u32| {
+        let tasks = std::fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().filter_map(Result::ok);
+        tasks.filter_map(|task| std::fs::read_to_string(task.path().join("children")).ok()).collect::<String>()
+    };
+    let is_other = |pid: &str| pid.parse() != Ok(child);
+    children(std::process::id()).split_whitespace().any(is_other) || children(child).split_whitespace().next().is_some()
+}
+
 /// Processes of this user that were started with this variable in their environment, whoever is their parent now.
 pub fn marked(variable: &str, value: &str) -> Vec<u32> {
     let wanted = format!("{variable}={value}");

@@ -90,6 +90,9 @@ pub struct Start {
     /// The driver answers with the nonce that it was asked with; those of earlier versions do not.
     #[serde(default)]
     pub has_nonces: bool,
+    /// The driver can be told to print into other pipes.
+    #[serde(default)]
+    pub can_switch: bool,
     /// How large a core file of the program may be, as before the daemon allowed none for itself.
     #[serde(default)]
     pub core_files: Option<u64>,

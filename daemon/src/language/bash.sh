@@ -70,7 +70,7 @@ __sessions_lost() { __sessions_leave=1; builtin exit 70; }
 __sessions_jumped() { # `break` or `continue` outside of a loop took the driver's loop
   __sessions_st=1 __sessions_busy= __sessions_opts=$-
   __sessions_guard
-  builtin printf "bash: %s: only meaningful in a \`for', \`while', or \`until' loop; the rest of this exec was not run\\n" "$1" 1>&33
+  builtin printf "bash: %s: only meaningful in a \`for', \`while', or \`until' loop; the rest of this exec was not run\\n" "$1" 1>"${__sessions_err:-/dev/fd/33}"
   __sessions_end
   __sessions_no_alias # the loop may be parsed anew
 }
@@ -141,20 +141,32 @@ __sessions_done() {
   __sessions_got=
   while [[ ! $__sessions_got ]]; do
     __sessions_fetch 18 __sessions_head
-    if [[ $__sessions_head != [xvnaXVNA]' '[0-9]*$'\n' ]]; then
+    if [[ $__sessions_head != [xvnaXVNAO]' '[0-9]*$'\n' ]]; then
       __sessions_got=end
     else
-      if [[ $__sessions_head == [XVNA]* ]]; then # asked with a nonce, and answered with it
+      if [[ $__sessions_head == [XVNAO]* ]]; then # asked with a nonce, and answered with it
         __sessions_fetch 17 __sessions_nonce
         __sessions_nonce="${__sessions_nonce:0:16} "
       fi
       __sessions_in=/dev/null __sessions_code=
       (( 10#${__sessions_head:13:4} == 0 )) || __sessions_take "$((10#${__sessions_head:13:4}))" __sessions_in
       (( 10#${__sessions_head:2:10} == 0 )) || __sessions_take "$((10#${__sessions_head:2:10}))" __sessions_code
-      if [[ $__sessions_head == [nN]* ]]; then __sessions_names; else __sessions_got=exec; fi
+      if [[ $__sessions_head == [nN]* ]]; then __sessions_names; elif [[ $__sessions_head == O* ]]; then __sessions_switch; else __sessions_got=exec; fi
     fi
   done
+  if [[ $__sessions_out ]]; then # code of its own, because a redirection that fails would keep ours from running
+    __sessions_own=$__sessions_code
+    __sessions_code='builtin eval -- "$__sessions_own" 1>"$__sessions_out" 2>"$__sessions_err"'
+  fi
   [[ $__sessions_got == end ]]
+}
+__sessions_switch() { # from now on code prints into other pipes: something that it left running still prints into these
+  if { builtin printf ''; } 1>"${__sessions_in% *}" 2>"${__sessions_in#* }"; then
+    __sessions_out=${__sessions_in% *} __sessions_err=${__sessions_in#* }
+    __sessions_send o 1
+  else
+    __sessions_send o 0
+  fi
 }
 __sessions_fetch() { # BYTES VARIABLE; nothing at the end. A signal may interrupt it
   builtin printf -v "$2" ''
@@ -206,7 +218,7 @@ __sessions_names() { # lines `f NAME`, `v NAME`; rare, may fork
   __sessions_send n "$__sessions_text"
 }
 
-__sessions_scratch=$2 __sessions_st=0 __sessions_busy= __sessions_why= __sessions_leave= __sessions_user_exit= __sessions_last= __sessions_opts= __sessions_traps= __sessions_alias= __sessions_pwd= __sessions_nonce= __sessions_got= __sessions_depth= __sessions_plain=$-
+__sessions_scratch=$2 __sessions_st=0 __sessions_busy= __sessions_why= __sessions_leave= __sessions_user_exit= __sessions_last= __sessions_opts= __sessions_traps= __sessions_alias= __sessions_pwd= __sessions_nonce= __sessions_got= __sessions_depth= __sessions_out= __sessions_err= __sessions_own= __sessions_plain=$-
 builtin set --
 { builtin compgen -v; builtin printf '\0'; } 1<>"$__sessions_scratch"
 builtin mapfile -d '' -n 1 __sessions_list <"$__sessions_scratch"
@@ -217,6 +229,6 @@ builtin mapfile -d '' -n 1 __sessions_list <"$__sessions_scratch"
 __sessions_traps=${__sessions_list[0]}
 __sessions_state 31>&4 # before the hello, which tells that no code of the user's has run yet
 __sessions_hello 31>&4
-builtin readonly -f __sessions_{no_alias,real_exit,reborn,guard,lost,jumped,q,arm,len,send,hello,result,where,state,keep_trap,done,fetch,take,start,end,names}
+builtin readonly -f __sessions_{no_alias,real_exit,reborn,guard,lost,jumped,q,arm,len,send,hello,result,where,state,keep_trap,done,switch,fetch,take,start,end,names}
 builtin readonly __sessions_{group,loop,on_int,on_exit,die,scratch,traps,vars,plain}
 builtin shopt -s expand_aliases execfail # as at a prompt

@@ -13,7 +13,7 @@ const LOST = 70;  // exit code: the driver cannot go on (EX_SOFTWARE)
 const uncurry = Function.prototype.call.bind(Function.prototype.bind, Function.prototype.call);
 const latin1 = uncurry(Buffer.prototype.latin1Slice), utf8 = uncurry(Buffer.prototype.utf8Slice), part = uncurry(Buffer.prototype.subarray);
 const bufferFrom = Buffer.from, bufferConcat = Buffer.concat, padStart = uncurry(String.prototype.padStart), isHeader = (h) => test(HEADER, h);
-const HEADER = /^[xvnaXVNA] [0-9]{10} [0-9]{4}\n$/, test = uncurry(RegExp.prototype.test);
+const HEADER = /^[xvnaXVNAO] [0-9]{10} [0-9]{4}\n$/, test = uncurry(RegExp.prototype.test);
 const { defineProperty, getOwnPropertyDescriptor, getOwnPropertyNames, getPrototypeOf } = Object, uncork = Writable.prototype.uncork;
 const tick = process._tickCallback;
 const emitter = { on: process.on, listeners: process.listeners, removeAllListeners: process.removeAllListeners, listenerCount: process.listenerCount };
@@ -53,7 +53,7 @@ const quote = (s) => stringify(wellFormed(String(s)));
 function output(fd) {
   const s = new Writable({
     decodeStrings: true,
-    write(chunk, enc, done) { try { writeAll(fd, chunk); } catch { /* closed by the user or nobody reads */ } done(); },
+    write(chunk, enc, done) { try { writeAll(isLate() ? late[fd] : fd, chunk); } catch { /* closed by the user or nobody reads */ } done(); },
     destroy(err, done) { s._writableState.destroyed = false; done(); },
   });
   s.fd = fd;
@@ -67,6 +67,37 @@ const stdMethods = std.map((s) => s && { write: s.write, _write: s._write, _writ
 const identity = (fd) => { try { const s = fstat(fd); return `${s.dev}:${s.ino}:${s.rdev}`; } catch { return ''; } };
 const keep = [0, 1, 2].map((fd) => open(`/dev/fd/${fd}`, fd ? 'w' : 'r'));
 const known = [0, 1, 2].map(identity);
+
+// ---- what earlier execs left running (timers, servers) and prints while another one runs is not that one's output
+const { AsyncLocalStorage } = require('async_hooks');
+const activeResources = process.getActiveResourcesInfo && process.getActiveResourcesInfo.bind(process);
+const late = [];          // where streams went before the last switch
+let context = null;       // of the exec under way, once streams were switched for it: it costs time, so only then
+let isSwitched = false;
+const isLate = () => context !== null && context.getStore() !== context;
+function switchStreams(places) {
+  const before = [...keep];
+  try {
+    const opened = places.split(' ').map((place) => open(place, 'w'));
+    for (const fd of [1, 2]) {
+      if (late[fd] !== undefined) close(late[fd]);
+      late[fd] = before[fd];
+      reopen(fd, `/dev/fd/${opened[fd - 1]}`);
+      keep[fd] = opened[fd - 1];
+      known[fd] = identity(fd);
+    }
+    isSwitched = true;
+    send('o', '1');
+  } catch { send('o', '0'); }
+}
+const inContext = (job) => {
+  if (!isSwitched) return job();
+  isSwitched = false;
+  context = new AsyncLocalStorage();
+  return context.run(context, job);
+};
+function leaveContext() { if (context) { context.disable(); context = null; } }
+const leavesSomething = () => activeResources && activeResources().length > resting;
 
 function restoreStreams() {
   for (const fd of [0, 1, 2]) if (identity(fd) !== known[fd]) reopen(fd, `/dev/fd/${keep[fd]}`);
@@ -298,7 +329,7 @@ function run(op, code, stdin) {
   try {
     code = redirectImports(code);
     if (op === 'v' || (/^\s*\{/.test(code) && isExpression(code))) code = `(${code}\n)`;
-    guarded(() => {
+    inContext(() => guarded(() => {
       session.post('Runtime.evaluate', { expression: `${code}\n//# sourceURL=${name}`, replMode: true }, orLost((err, res) => {
         if (err) return settle('error', new Error(err.message));
         const d = res.exceptionDetails;
@@ -309,7 +340,7 @@ function run(op, code, stdin) {
         settle('error', e);
       }));
       tick.call(process);  // what follows an await that is ready runs under the guard, too
-    });
+    }));
   } catch (e) { early = interruptedBy(e) ? ['interrupted'] : ['error', e]; }
   inside = false;
   if (early) settle(...early);
@@ -337,8 +368,10 @@ const finish = orLost((op, kind, v) => {
   } else if (kind === 'interrupted') { exit = 130; extra = ',"interrupted":true'; }
   call = null;
   if (poll) { clearInterval(poll); poll = null; }
+  leaveContext();
   restoreStreams();
   rearm();
+  if (leavesSomething()) send('b', '');
   send('r', `{"exit":${exit},"cwd":${quote(cwdNow())}${extra}}`);
   sendState();
   if (inbox.length) setImmediate(next);
@@ -371,11 +404,14 @@ const next = orLost(() => {
   const end = begin + pathSize + size;
   if (inbox.length < end) return;
   let op = latin1(inbox, 0, 1);
-  op = { A: 'x', a: 'x', X: 'x', V: 'v', N: 'n' }[op] || op;
+  op = { A: 'x', a: 'x', X: 'x', V: 'v', N: 'n', O: 'o' }[op] || op;
   if (hasNonce) nonce = latin1(inbox, 18, 34) + ' ';
   const stdin = utf8(inbox, begin, begin + pathSize), code = utf8(inbox, begin + pathSize, end);
   inbox = part(inbox, end);
-  if (op === 'n') { names(); if (inbox.length) setImmediate(next); } else run(op, code, stdin);
+  if (op === 'n') names();
+  else if (op === 'o') switchStreams(stdin);
+  else return run(op, code, stdin);
+  if (inbox.length) setImmediate(next);
 });
 
 if (!watch) rearm();
@@ -396,5 +432,6 @@ input.on('data', orLost((d) => { inbox = inbox.length ? bufferConcat([inbox, d])
 input.on('end', () => exit(LOST));  // should an exec be on its way, it was not run
 input.on('error', () => exit(LOST));
 void console._stdout, void console._stderr;  // bound on first use: to ours, whatever process.stdout is then
+const resting = activeResources ? activeResources().length : 0;
 sendState();  // before the hello, which tells that no code of the user's has run yet
 send('h', `{"pid":${process.pid},"version":"${process.versions.node}"}`);

@@ -3,7 +3,7 @@ import sys
 __builtins__ = dict(vars(sys.modules["builtins"]))  # user code may patch builtins: the driver keeps its own copy
 if not getattr(sys.flags, "safe_path", False):
     del sys.path[0]  # the driver's folder is nothing to import from
-import os, atexit, _signal
+import os, atexit, _signal, _thread
 from os import read, write, dup2, getpid, getcwd, _exit  # user code may patch os
 from os import open as open_fd, close as close_fd
 try:
@@ -14,11 +14,14 @@ except ImportError:
 from sys import settrace, setprofile, getrecursionlimit, setrecursionlimit
 RECURSION = getrecursionlimit()
 LIB_PATH = list(sys.path)
-CALLS, ANSWERS, KEEP = 200, 203, (204, 205, 206)  # high: user code that opens files gets 3, 4, ...
+CALLS, ANSWERS, KEEP, LATE = 200, 203, (204, 205, 206), (None, 207, 208)  # high: user code that opens files gets 3, 4, ...
 ONLY_AST, TOP_AWAIT, ANNOTATIONS, COROUTINE = 0x400, 0x2000, 0x1000000, 0x80
 MAX_VALUE, MAX_STATE, MAX_NAMES = 100000, 256 << 10, 500
 PID = getpid()
-READ_ONLY = os.O_RDONLY
+READ_ONLY, WRITE_ONLY = os.O_RDONLY, os.O_WRONLY
+current_frames, get_ident, MAIN_THREAD = sys._current_frames, _thread.get_ident, _thread.get_ident()
+late_threads = ()   # threads of earlier execs, while another one runs
+is_switched = False # LATE is open
 MAIN = type(sys)("__main__")
 running = False     # user code is on the stack
 pending = False     # SIGINT came while a driver frame was on top of user work (compile, repr)
@@ -145,6 +148,58 @@ def restore_streams(own_stdin):
         err = new_stream(2)
     streams = sin, out, err
     sys.stdin, sys.stdout, sys.stderr = sys.__stdin__, sys.__stdout__, sys.__stderr__ = streams
+
+
+class Apart:
+    """A stream for an exec beside which threads of earlier ones run: what those print goes where it went before."""
+
+    def __init__(self, stream, fd):
+        self.__dict__.update(_stream=stream, _fd=fd)
+
+    def write(self, s):
+        if get_ident() not in late_threads:
+            return self._stream.write(s)
+        data = s.encode("utf-8", "backslashreplace")
+        while data:
+            data = data[write(LATE[self._fd], data):]
+        return len(s)
+
+    def writelines(self, lines):
+        for line in lines:
+            self.write(line)
+
+    def __getattr__(self, name):
+        return getattr(self._stream, name)
+
+    def __setattr__(self, name, value):
+        setattr(self._stream, name, value)
+
+
+def switch(places):
+    """Prints into other pipes from now on: something that code left running still prints into these."""
+    global is_switched
+    try:
+        new = [open_fd(place, WRITE_ONLY) for place in places.decode().split(" ")]
+    except OSError:
+        return send(b"o", b"0")
+    for fd, opened in zip((1, 2), new):
+        dup2(KEEP[fd], LATE[fd], False)
+        dup2(opened, KEEP[fd], False)
+        dup2(opened, fd)
+        close_fd(opened)
+    is_switched = True
+    send(b"o", b"1")
+
+
+def part_from_threads():
+    global late_threads
+    late_threads = ()
+    if not is_switched:
+        return
+    threads = current_frames()
+    if len(threads) > 1:
+        late_threads = set(threads) - {MAIN_THREAD}
+        sys.stdout, sys.stderr = Apart(streams[1], 1), Apart(streams[2], 2)
 
 
 def remember(name, source):
@@ -343,6 +398,7 @@ def call(op, source, stdin):
                 dup2(fd, 0)
                 close_fd(fd)
             sys.stdin = new_stream(0)
+        part_from_threads()
         running = True
         has, value = execute(op, source, "<call %d>" % count)
         if has and getpid() == PID:
@@ -389,6 +445,8 @@ def after(code, result, stdin):
         cwd = getcwd()
     except OSError:
         pass  # removed: the last one known
+    if len(current_frames()) > 1:
+        send(b"b", b"")  # threads: they may print while the next exec runs
     send(b"r", ('{"exit":%d,"cwd":%s%s}' % (code, text(cwd), result)).encode())
     now = env_now()
     if now != env:
@@ -419,7 +477,7 @@ def names():
 
 
 def child_of_fork():
-    for fd in (CALLS, ANSWERS) + KEEP:
+    for fd in (CALLS, ANSWERS) + KEEP + (LATE[1:] if is_switched else ()):
         try:
             os.close(fd)
         except OSError:
@@ -443,6 +501,8 @@ def main():
             break
         if op == b"n":
             names()
+        elif op == b"o":
+            switch(stdin)
         else:
             code, result = call(b"x" if op == b"a" else op, source.decode("utf-8", "surrogateescape"), stdin)
             after(code, result, bool(stdin))

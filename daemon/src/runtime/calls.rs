@@ -162,6 +162,8 @@ pub(super) enum Noted {
         code: String,
     },
     Printed(Stream, Vec<u8>),
+    /// So many bytes were printed by what earlier execs left running.
+    Late(usize),
     /// So many bytes were printed and not recorded.
     Gap(u64),
     Result {
@@ -264,6 +266,7 @@ impl Runtime {
                     current.calling.live.printed(stream, &bytes);
                 }
             }
+            Noted::Late(_) => {}
             Noted::Gap(bytes) => {
                 if let Some(current) = self.current().filter(|current| current.start.is_some()) {
                     current.unrecorded.gap += bytes;

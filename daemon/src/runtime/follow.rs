@@ -338,6 +338,7 @@ impl Runtime {
                         _ => pieces.push(Piece::Noted(Noted::Printed(stream, body.to_vec()), end)),
                     }
                 }
+                Record::Late(_, body) => pieces.push(Piece::Noted(Noted::Late(body.len()), end)),
                 Record::Call(call) => pieces.push(Piece::Noted(Noted::call(&call, end - (call.size() + OVERHEAD) as u64), end)),
                 Record::Result(result) => pieces.push(Piece::Noted(Noted::result(&result, end), end)),
                 Record::Missing(bytes) => pieces.push(Piece::Missing(Hole { offset: end - bytes, bytes })),
@@ -613,8 +614,10 @@ impl Runtime {
 
     /// Something of an interpreter's calls was recorded: it counts, and whoever watches sees it.
     async fn noted(&mut self, noted: Noted) {
-        if let Noted::Printed(_, bytes) = &noted {
-            self.count_output(bytes.len());
+        match &noted {
+            Noted::Printed(_, bytes) => self.count_output(bytes.len()),
+            Noted::Late(bytes) => self.count_output(*bytes),
+            _ => {}
         }
         self.note(noted).await;
         self.facts.happened_now();
@@ -635,6 +638,7 @@ impl Runtime {
         let noted = match record {
             Record::Stdout(bytes) => Noted::Printed(Stream::Stdout, bytes.to_vec()),
             Record::Stderr(bytes) => Noted::Printed(Stream::Stderr, bytes.to_vec()),
+            Record::Late(_, bytes) => Noted::Late(bytes.len()),
             Record::Call(call) => Noted::call(&call, at),
             Record::Result(result) => Noted::result(&result, at),
             Record::Resize(size) => {

@@ -184,8 +184,8 @@ impl Hits<'_> {
     fn take(&mut self, lanes: &mut [Lane], end: Offset, time: u64, record: &Record<'_>) {
         match record {
             Record::Output(bytes) => lanes[0].push(bytes, end, time),
-            Record::Stdout(bytes) => lanes[1].push(bytes, end, time),
-            Record::Stderr(bytes) => lanes[2].push(bytes, end, time),
+            Record::Stdout(bytes) | Record::Late(Stream::Stdout, bytes) => lanes[1].push(bytes, end, time),
+            Record::Stderr(bytes) | Record::Late(Stream::Stderr, bytes) => lanes[2].push(bytes, end, time),
             Record::Header(header) => self.began_at = header.began_at,
             Record::Call(call) => self.calls.push((end, During::Exec(call.id))),
             Record::Result(_) => self.calls.push((end, During::Nothing)),

@@ -6,6 +6,7 @@ use rustix::process::Signal;
 
 use super::{Holder, READ_BUFFER, Ready};
 use crate::holder::answers::Answer;
+use crate::holder::apart::LatePipe;
 use crate::holder::driver::{Driver, Running, since_boot_ms};
 use crate::holder::tree;
 use crate::holder::wire::{CallOrder, Force, News};
@@ -26,12 +27,63 @@ impl Holder {
         if ready.answers {
             self.hear_driver();
         }
+        // what is in the pipes before the driver has switched was not printed by the exec that runs now
+        if self.driver.as_ref().is_none_or(|driver| driver.apart.is_switching()) {
+            return;
+        }
         if ready.stdout {
             self.read_stream(kind::STDOUT, READ_BUFFER);
         }
         if ready.stderr {
             self.read_stream(kind::STDERR, READ_BUFFER);
         }
+    }
+
+    /// Records what earlier execs left running and still prints. A pipe whose last writer is gone is closed.
+    pub(super) fn read_late(&mut self, most: usize) {
+        let Some(driver) = &mut self.driver else { return };
+        let is_running = driver.call.is_some();
+        let mut buffer = std::mem::take(&mut self.buffer);
+        let mut late = std::mem::take(&mut driver.apart.late);
+        late.retain(|LatePipe { pipe, kinds }| {
+            let mut left = most;
+            while left > 0 {
+                let room = buffer.len().min(left);
+                let Some(free) = buffer.get_mut(..room) else { return true };
+                match rustix::io::read(pipe, free) {
+                    Ok(0) => return false,
+                    Ok(n) => {
+                        left -= n;
+                        self.record_printed(if is_running { kinds.1 } else { kinds.0 }, buffer.get_mut(..n).unwrap_or_default());
+                    }
+                    Err(rustix::io::Errno::INTR) => {}
+                    Err(_) => return true,
+                }
+            }
+            true
+        });
+        self.buffer = buffer;
+        if let Some(driver) = &mut self.driver {
+            driver.apart.late = late;
+        }
+    }
+
+    /// Looks, when nobody waits for it, whether the exec that has ended left something running.
+    pub(super) fn look_for_background(&mut self) {
+        let child = self.child;
+        let Some(driver) = self.driver.as_mut().filter(|driver| driver.apart.is_look_due) else { return };
+        driver.apart.is_look_due = false;
+        driver.apart.has_background |= driver.apart.can_switch() && tree::has_children_besides(child);
+    }
+
+    fn record_printed(&mut self, stream: u8, bytes: &mut [u8]) {
+        if let Some(redactor) = &self.redactor {
+            redactor.cover_bytes(bytes);
+        }
+        if let Some(driver) = &mut self.driver {
+            driver.mid_line = bytes.last() != Some(&b'\n');
+        }
+        self.record(stream, bytes);
     }
 
     /// For a daemon that has just come: what the driver said of itself before.
@@ -60,7 +112,9 @@ impl Holder {
         let (stdout, stderr) = driver.waiting();
         self.read_stream(kind::STDOUT, stdout);
         self.read_stream(kind::STDERR, stderr);
+        self.read_late(READ_BUFFER);
         let Some(driver) = &mut self.driver else { return };
+        driver.keep_late_output_apart();
         let at = self.recorder.end();
         let body = Call { id: call.id, mid_line: driver.mid_line, verb: call.verb, code: call.code.as_bytes() }.encode();
         self.record(kind::CALL, &body);
@@ -106,6 +160,17 @@ impl Holder {
                     self.say(&if is_first { News::Baseline(said) } else { News::State(said) });
                 }
                 Answer::Names(said) => self.say(&News::Names(said)),
+                Answer::Background => {
+                    if let Some(driver) = &mut self.driver {
+                        driver.apart.has_background = true;
+                    }
+                }
+                Answer::Switched(is_done) => {
+                    if let Some(driver) = &mut self.driver {
+                        driver.apart.has_background = false;
+                        driver.switched(is_done);
+                    }
+                }
                 Answer::Unknown => {}
                 Answer::Nonsense => tree::signal(self.child, Signal::KILL),
             }
@@ -131,6 +196,7 @@ impl Holder {
         let took = call.since.elapsed().as_micros() as u64;
         let body = CallResult { id: call.id, mid_line: driver.mid_line, took, said }.encode();
         driver.mid_line = false;
+        driver.apart.is_look_due = true;
         let next = driver.next.take();
         if call.unrecorded > 0 {
             driver.unrecorded_output = Some((call.id, call.unrecorded));
@@ -164,12 +230,7 @@ impl Holder {
                 }
                 Ok(n) => {
                     left -= n;
-                    let bytes = buffer.get_mut(..n).unwrap_or_default();
-                    if let Some(redactor) = &self.redactor {
-                        redactor.cover_bytes(bytes);
-                    }
-                    driver.mid_line = bytes.last() != Some(&b'\n');
-                    self.record(stream, bytes);
+                    self.record_printed(stream, buffer.get_mut(..n).unwrap_or_default());
                 }
                 Err(rustix::io::Errno::INTR) => {}
                 Err(_) => break,
