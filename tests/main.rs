@@ -32,6 +32,7 @@ mod hibernate;
 mod history;
 mod hostile;
 mod idle;
+mod layers;
 mod lifecycle;
 mod live;
 mod mcp;

@@ -11,6 +11,7 @@ use shared::stats::Cleaned;
 use crate::age::SeenTime;
 use crate::clock::Steady;
 use crate::context::Context;
+use crate::ending;
 use crate::recording;
 use crate::store::{self, Candidate, Old};
 
@@ -43,7 +44,7 @@ pub async fn clean(context: &Context, asked: Cleanup) -> Result<Cleaned, Failure
     let is_full_step = candidates.len() == limit as usize;
     if !asked.dry_run {
         for runtime in candidates.iter().flat_map(|candidate| &candidate.runtimes) {
-            super::request::end_lingering(context, *runtime).await;
+            ending::end_lingering(context, *runtime).await;
         }
     }
     let dirs: Vec<_> = candidates.iter().flat_map(|candidate| &candidate.runtimes).map(|id| context.paths.recording(*id)).collect();

@@ -4,12 +4,10 @@
 use std::path::Path;
 
 use shared::event::Author;
-use shared::id::{Offset, RuntimeId};
+use shared::id::Offset;
 use shared::screen::{Event, Located, Scanner};
 
-use crate::context::Context;
 use crate::recording::{self, OVERHEAD, Reader, Record, as_typed, told_command};
-use crate::store;
 
 /// Of a command as it was typed, before it is made a text.
 const MAX_TYPED: usize = 16 << 10;
@@ -188,27 +186,6 @@ pub async fn read_on(dir: &Path, tracker: &mut Tracker, until: Offset, mut tell:
         }
         tokio::task::yield_now().await;
     }
-}
-
-/// Programs that ended while no daemon was there, or with it: what was not heard of their commands is read now.
-pub async fn catch_up_ended(context: Context) {
-    let Ok(unheard) = context.store.unheard_commands().await else { return };
-    for (runtime, end) in unheard {
-        if let Err(error) = catch_up(&context, runtime, end).await {
-            context.log.warn(&format!("commands of runtime {runtime}: {error}"));
-        }
-    }
-}
-
-async fn catch_up(context: &Context, runtime: RuntimeId, end: Offset) -> store::Result<()> {
-    let Some(memory) = context.store.memory_of(runtime).await? else { return Ok(()) };
-    let dir = context.paths.recording(runtime);
-    let began_at = recording::header(&dir).map_or(0, |header| header.began_at);
-    let mut tracker = Tracker::resume(memory.heard, memory.running);
-    let mut found = Vec::new();
-    read_on(&dir, &mut tracker, end, |told, _| found.extend(told)).await;
-    tracker.pass(end);
-    context.store.commands(runtime, found, tracker.heard(), began_at).await
 }
 
 #[cfg(test)]

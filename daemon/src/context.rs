@@ -10,16 +10,17 @@ use tokio::sync::watch;
 
 use crate::agent::Agents;
 use crate::clock::Clock;
-use crate::exec::Execs;
+use crate::handle::exec::Execs;
+use crate::handle::queue::Queue;
+use crate::handle::upcall::Upcalls;
+use crate::handle::upkeep::Upkeep;
+use crate::handle::watch::Watch;
 use crate::log::Log;
 use crate::notify::Notify;
-use crate::queue::Queue;
 use crate::registry::Registry;
 use crate::search::Turns;
 use crate::settings::Settings;
 use crate::store::StoreHandle;
-use crate::upkeep::Upkeep;
-use crate::watch::Watch;
 use crate::webhook::Post;
 
 pub type Context = Arc<World>;
@@ -33,6 +34,7 @@ pub struct World {
     pub execs: Execs,
     pub queue: Queue,
     pub upkeep: Upkeep,
+    pub upcalls: Upcalls,
     pub watch: Watch,
     pub searches: Turns,
     pub replays: Turns,

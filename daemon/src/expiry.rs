@@ -8,8 +8,9 @@ use tokio::sync::broadcast::error::RecvError;
 
 use crate::clock::Steady;
 use crate::context::{Context, Stop};
+use crate::ending;
 use crate::policy::{self, Verdict};
-use crate::{request, store};
+use crate::store;
 
 /// After any of these a deadline may be nearer than before: a session began or goes on, or nobody is there any more. The end of
 /// a call only if the next look is far away.
@@ -94,7 +95,7 @@ async fn look(context: &Context) -> store::Result<Option<Steady>> {
                         let context = context.clone();
                         tokio::spawn(async move {
                             // one that cannot be reached now is ended when it can: that is stored
-                            let _ = request::end_runtime(&context, runtime, Author::Daemon).await;
+                            let _ = ending::end_runtime(&context, runtime, Author::Daemon).await;
                         });
                     }
                 }
@@ -116,7 +117,7 @@ async fn look(context: &Context) -> store::Result<Option<Steady>> {
             context.log.note(&format!("a runtime of session {} was idle and is ended", handle.facts.session()));
             let context = context.clone();
             tokio::spawn(async move {
-                let _ = request::end_runtime(&context, handle.id, Author::Daemon).await;
+                let _ = ending::end_runtime(&context, handle.id, Author::Daemon).await;
             });
         }
     }

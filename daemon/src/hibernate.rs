@@ -7,14 +7,17 @@ use std::sync::Arc;
 use rustix::event::{PollFd, PollFlags, poll};
 use shared::attention::Attention;
 use shared::config::PauseConfig;
+use shared::event::Author;
 use shared::id::SessionId;
+use shared::message::Failure;
 use shared::session::{Session, Status};
 use tokio::sync::broadcast::error::RecvError;
 use tokio::sync::{Notify, watch};
 
 use crate::clock::Steady;
 use crate::context::{Context, Stop};
-use crate::request;
+use crate::overlay::with_live;
+use crate::pausing::{self, Working};
 
 /// What was used a moment ago is not in the way yet, however many there are.
 const JUST_USED: i64 = 5_000_000;
@@ -92,7 +95,7 @@ async fn keep_to(context: &Context, config: &PauseConfig, settings: &mut watch::
             if *context.stop.borrow() != Stop::No {
                 return;
             }
-            match request::hibernate_by_itself(context, session, because.words(config)).await {
+            match by_itself(context, session, because.words(config)).await {
                 Ok(()) => context.log.note(&format!("session {session} is {}", because.words(config))),
                 Err(failure) => context.log.warn(&format!("session {session}: {}", failure.message)),
             }
@@ -129,6 +132,12 @@ async fn keep_to(context: &Context, config: &PauseConfig, settings: &mut watch::
     }
 }
 
+/// Decided by what was true a moment ago: looked at again.
+async fn by_itself(context: &Context, session: SessionId, reason: String) -> Result<(), Failure> {
+    let session = with_live(context, context.store.session(session).await?);
+    pausing::hibernate(context, session, Some(reason), Working::IsRefused, Author::Daemon).await.map(|_| ())
+}
+
 async fn candidates(context: &Context) -> Vec<Candidate> {
     let mut found = Vec::new();
     for handle in context.registry.all().into_iter().filter(|handle| handle.language.is_none()) {
@@ -139,7 +148,7 @@ async fn candidates(context: &Context) -> Vec<Candidate> {
             && handle.facts.clients() == 0
             && !handle.facts.is_controlled()
             && handle.facts.frozen().is_none()
-            && request::works(context, &Session { needs: handle.facts.needs(), ..session.clone() }).is_none();
+            && pausing::works(context, &Session { needs: handle.facts.needs(), ..session.clone() }).is_none();
         found.push(Candidate { session: session.id, idle_since: handle.facts.last_steady(), is_free });
     }
     found

@@ -14,7 +14,7 @@ use shared::id::SessionId;
 use shared::runtime::{ExitStatus, LostReason, RuntimeState};
 use shared::session::{FOUND, HIBERNATED, ITERATIONS, LOST, Session, Status};
 
-use crate::store::{Ending, Fact};
+use crate::fact::{Ending, Fact};
 
 /// What is asked of a session: by a command, its program, a policy or the queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

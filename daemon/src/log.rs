@@ -4,21 +4,23 @@ use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// One file's size, and how many older ones are kept.
 const MAX_BYTES: u64 = 2 << 20;
 const KEPT: u32 = 3;
 
+/// Cheap to clone: all clones write to the same file.
+#[derive(Clone)]
 pub struct Log {
     path: PathBuf,
-    file: Mutex<Option<(File, u64)>>,
+    file: Arc<Mutex<Option<(File, u64)>>>,
 }
 
 impl Log {
     /// A log that cannot be written is no reason not to run.
     pub fn open(path: &Path) -> Self {
-        Self { path: path.to_owned(), file: Mutex::new(open_file(path).ok()) }
+        Self { path: path.to_owned(), file: Arc::new(Mutex::new(open_file(path).ok())) }
     }
 
     pub fn note(&self, text: &str) {

@@ -10,7 +10,7 @@ use shared::config::NotifyConfig;
 use shared::id::SessionId;
 use tokio::sync::{Semaphore, broadcast};
 
-use crate::context::Context;
+use crate::log::Log;
 
 /// Notices that a runtime may be behind; older ones are not worth showing any more.
 const WAITING: usize = 16;
@@ -63,17 +63,17 @@ impl Notify {
         self.notices.subscribe()
     }
 
-    pub fn tell(&self, context: &Context, notice: Notice) {
-        if let (Some(argv), Ok(place)) = (argv(&context.config().notify, &notice), Arc::clone(&self.commands).try_acquire_owned()) {
-            let (context, notice) = (context.clone(), notice.clone());
+    pub fn tell(&self, config: &NotifyConfig, log: &Log, notice: Notice) {
+        if let (Some(argv), Ok(place)) = (argv(config, &notice), Arc::clone(&self.commands).try_acquire_owned()) {
+            let (log, notice) = (log.clone(), notice.clone());
             tokio::spawn(async move {
                 if let Err(why) = run(&argv, &notice).await {
-                    context.log.warn(&format!("notify.command {}: {why}", argv[0]));
+                    log.warn(&format!("notify.command {}: {why}", argv[0]));
                 }
                 drop(place);
             });
         }
-        if context.config().notify.terminals {
+        if config.terminals {
             // nobody attached anywhere is fine
             let _ = self.notices.send(notice);
         }

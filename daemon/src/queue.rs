@@ -1,39 +1,11 @@
 //! The queue's loop: whenever a place may have become free, whoever is next is started. It sleeps in between.
 
-use std::collections::HashMap;
-use std::sync::{Mutex, PoisonError};
-
-use shared::id::SessionId;
-use tokio::sync::Notify;
 use tokio::sync::broadcast::error::RecvError;
 
 use crate::context::{Context, Stop};
 use crate::launch::{self, Ready};
-use crate::request;
+use crate::pausing;
 use crate::store::{self, Promoted};
-
-/// What the queue needs to know beside the database.
-#[derive(Default)]
-pub struct Queue {
-    /// Environments of callers whose sessions wait: never stored, so a later daemon has its own instead.
-    environments: Mutex<HashMap<SessionId, Vec<(String, String)>>>,
-    changed: Notify,
-}
-
-impl Queue {
-    pub fn remember(&self, session: SessionId, environment: Vec<(String, String)>) {
-        self.environments.lock().unwrap_or_else(PoisonError::into_inner).insert(session, environment);
-    }
-
-    pub fn environment_of(&self, session: SessionId) -> Option<Vec<(String, String)>> {
-        self.environments.lock().unwrap_or_else(PoisonError::into_inner).remove(&session)
-    }
-
-    /// A limit was changed.
-    pub fn look_again(&self) {
-        self.changed.notify_one();
-    }
-}
 
 /// After any of these a place may be free, or somebody new may wait.
 const FREEING: &[&str] = &["complete", "error", "timeout", "lost", "queued", "exit"];
@@ -45,13 +17,13 @@ pub async fn run(context: Context) {
         promote_all(&context).await;
         loop {
             tokio::select! {
-                () = context.queue.changed.notified() => break,
+                () = context.queue.changed() => break,
                 _ = settings.changed() => break,
                 event = news.recv() => match event {
                     Ok(event) if FREEING.contains(&event.kind.as_str()) => {
                         if matches!(event.kind.as_str(), "error" | "complete") {
                             // cancelled, or refused: its caller's environment is of no more use
-                            context.queue.environment_of(event.session);
+                            context.queue.take_environment(event.session);
                         }
                         break;
                     }
@@ -96,8 +68,8 @@ pub async fn begin(context: &Context, promoted: Promoted) {
     for runtime in adopted {
         context.registry.pass_on(runtime, session.id);
     }
-    request::settle(context, session.id).await;
-    let environment = context.queue.environment_of(session.id);
+    pausing::settle(context, session.id).await;
+    let environment = context.queue.take_environment(session.id);
     let Some((runtime, queued)) = launch else { return };
     let holder = launch::holder(context, runtime);
     let ready = Ready {

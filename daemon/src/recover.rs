@@ -10,6 +10,7 @@ use shared::runtime::{Launch, LostReason, RuntimeState};
 use tokio::task::JoinSet;
 
 use crate::context::Context;
+use crate::ending;
 use crate::holder;
 use crate::holder::link::{Link, LinkError};
 use crate::holder::wire::Greeting;
@@ -17,7 +18,7 @@ use crate::language::environment::Delta;
 use crate::lifecycle::End;
 use crate::runtime::{self, Beginning, Revived};
 use crate::store::{self, Absent, EndingAt, LiveRuntime, New, Program};
-use crate::{exec, language, launch, queue, recording, request, restore, wake};
+use crate::{exec, language, launch, queue, recording, restore, wake};
 
 /// A holder answers a hello at once; one that is stopped or stuck must not keep the daemon from starting.
 const GREETING_PATIENCE: Duration = Duration::from_secs(2);
@@ -192,7 +193,7 @@ async fn reconnect(context: &Context, live: LiveRuntime, link: Link, greeting: G
     if context.store.is_ending(id).await? == Some(true) {
         let context = context.clone();
         tokio::spawn(async move {
-            let _ = request::end_runtime(&context, id, Author::Daemon).await;
+            let _ = ending::end_runtime(&context, id, Author::Daemon).await;
         });
     }
     Ok(())

@@ -7,7 +7,7 @@ use shared::exec::Language;
 use shared::id::{RuntimeId, SessionId, ThreadId};
 use tokio::sync::Notify;
 
-use crate::runtime::RuntimeHandle;
+use crate::handle::runtime::RuntimeHandle;
 
 #[derive(Default)]
 pub struct Registry {

@@ -24,7 +24,6 @@ mod webhook;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use shared::attention::Needs;
 use shared::event::Author;
 use shared::exec::Language;
 use shared::id::SessionId;
@@ -34,14 +33,16 @@ use tokio::task::AbortHandle;
 
 use crate::attachment::Outbox;
 use crate::context::Context;
+use crate::handle::ask::{ClientId, Room, Typist};
+use crate::handle::runtime::RuntimeHandle;
 use crate::peer::Peer;
 use crate::poll::Sink;
-use crate::runtime::{ClientId, Room, RuntimeHandle, Typist};
-use crate::{attention, cleanup, store};
+use crate::{cleanup, store};
 
 pub use hook::drain_hooks;
-pub use pause::{go_on, hibernate_by_itself, settle, works};
-pub use session::{check_folder, end_lingering, end_runtime};
+pub use pause::go_on;
+
+use crate::overlay::{with_handles, with_live};
 
 /// Whoever sent the request, as far as requests need to know.
 pub struct Caller {
@@ -357,58 +358,12 @@ fn program_of(context: &Context, session: &Session) -> Option<RuntimeHandle> {
     if own.is_some() || session.runtime.is_some() { own } else { context.registry.of_thread(session.thread) }
 }
 
-fn with_live(context: &Context, session: Session) -> Session {
-    let of_session = |handle: &RuntimeHandle| handle.facts.session() == session.id;
-    let handles: Vec<RuntimeHandle> = context.registry.all_of_thread(session.thread).into_iter().filter(of_session).collect();
-    let unreachable = context.registry.unreachable(session.id);
-    Session { unreachable, ..with_handles(session, &handles) }
-}
-
 /// Refuses what needs a holder that cannot be reached, before anything is stored.
 fn check_reachable(context: &Context, session: &Session, verb: &str) -> Result<(), Failure> {
     match context.registry.unreachable(session.id) {
         Some(why) => Err(Failure::failed(format!("cannot {verb} session {}: {why}; nothing was changed", session.name))),
         None => Ok(()),
     }
-}
-
-/// Whether a session that goes on needs a person; of one that is over its record tells.
-fn needs_of(session: &Session, handles: &[RuntimeHandle]) -> Option<Needs> {
-    if session.status != Status::Active {
-        // a task that is over may have a program that still asks
-        let program = handles.iter().find(|handle| handle.language.is_none() && session.status.has_ended());
-        let asks = program.and_then(|handle| handle.facts.needs()).filter(|needs| needs.state.needs_someone());
-        return asks.or_else(|| session.needs.clone());
-    }
-    let since = session.started_at.unwrap_or(session.created_at);
-    if let Some(program) = handles.iter().find(|handle| handle.language.is_none()) {
-        return Some(program.facts.needs().unwrap_or_else(|| attention::silent(since)));
-    }
-    if handles.is_empty() {
-        return Some(attention::silent(since));
-    }
-    let last = handles.iter().filter_map(|handle| handle.facts.last_activity()).max();
-    Some(attention::of_calls(handles.iter().map(|handle| handle.facts.calls()).sum(), last.unwrap_or(since)))
-}
-
-/// What is known of a session live: from its program, and from its interpreters.
-fn with_handles(mut session: Session, handles: &[RuntimeHandle]) -> Session {
-    session.needs = needs_of(&session, handles);
-    for handle in handles {
-        if let Some(at) = handle.facts.last_activity() {
-            session.last_activity_at = session.last_activity_at.max(at);
-        }
-        session.clients += handle.facts.clients();
-        match handle.language {
-            Some(language) => session.languages.push(language),
-            None => {
-                session.runtime_state = Some(handle.facts.state());
-                session.size = Some(handle.facts.size());
-            }
-        }
-    }
-    session.languages.sort_unstable();
-    session
 }
 
 fn session_runtime_dir(context: &Context, session: &Session) -> Option<(SessionId, std::path::PathBuf)> {

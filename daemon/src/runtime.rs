@@ -6,7 +6,6 @@ mod clients;
 mod end;
 mod follow;
 mod freezing;
-mod handle;
 mod input;
 mod inside;
 mod line;
@@ -16,149 +15,30 @@ mod waiters;
 use std::sync::Arc;
 use std::time::Duration;
 
-use shared::config::Prefix;
 use shared::event::Author;
 use shared::id::{ExecId, Offset, RuntimeId, SessionId, ThreadId};
-use shared::message::{Detached, Failure, ScreenShot};
+use shared::message::Failure;
 use shared::runtime::{ExitStatus, Keeps};
-use shared::screen::{Keyframe, Scanner, Size};
+use shared::screen::{Scanner, Size};
 use tokio::sync::{Notify, mpsc, oneshot, watch};
 use tokio::time::Instant;
 
-use crate::attachment::Outbox;
 use crate::clock::Steady;
 use crate::context::Context;
+use crate::handle::ask::{Ask, ClientId, Ended, Joins, Keep, Place, Room, Typist};
+use crate::handle::runtime::{Facts, RuntimeHandle};
 use crate::holder::link::Link;
-use crate::holder::wire::{Frozen, Greeting};
-use crate::language::Names;
+use crate::holder::wire::Greeting;
 use crate::picture::Picture;
 use crate::recording::Reader;
 
 use calls::Interpreter;
-pub use calls::{Calling, Revived};
+pub use calls::Revived;
 use clients::Client;
 use freezing::Freezing;
-pub use freezing::Keep;
-pub use handle::{Facts, RuntimeHandle};
 use inside::Inside;
 use listen::Listening;
 use waiters::Waiters;
-
-/// What others may ask of a runtime.
-enum Ask {
-    Attach {
-        outbox: Arc<Outbox>,
-        window: Size,
-        joins: Joins,
-        room: Room,
-        prefix: Prefix,
-        stream: Option<Place>,
-        answer: oneshot::Sender<(ClientId, bool)>,
-    },
-    Detach(ClientId, oneshot::Sender<Option<bool>>),
-    DetachAll(oneshot::Sender<usize>),
-    Input {
-        from: Typist,
-        keep: Keep,
-        bytes: Vec<u8>,
-        taken: oneshot::Sender<Result<(), Failure>>,
-    },
-    Resize(ClientId, Size),
-    TakeControl(ClientId),
-    KeyHelp(ClientId),
-    Shot(oneshot::Sender<(ScreenShot, Offset)>),
-    /// The screen for a preview; nothing if it is the one that was seen at `after`.
-    Look {
-        after: Option<Offset>,
-        answer: oneshot::Sender<(Offset, Option<Keyframe>)>,
-    },
-    /// Somebody has looked: what it needs may be something else now.
-    Seen,
-    /// A person dismisses what it asks.
-    Dismiss,
-    /// An agent's hook was called in it: which agent it is, and what it says.
-    Hooked(String, Option<crate::attention::Hooked>),
-    WaitText {
-        pattern: regex::Regex,
-        found: oneshot::Sender<()>,
-    },
-    WaitPrompt(oneshot::Sender<()>),
-    Terminate {
-        grace_ms: u32,
-        author: Author,
-    },
-    /// What was recorded so far is to go; whether the holder could be told.
-    Forget(oneshot::Sender<bool>),
-    /// The user renamed the thread.
-    Renamed(String),
-    /// It is to stand still or to go on, as the database says; answered when it does.
-    SettleFreezing(oneshot::Sender<Result<Option<Frozen>, Failure>>),
-    /// Why it stands still on, for whoever looks at it.
-    Notice(String),
-    Call(Calling),
-    /// Interrupts a call or takes it out of the queue.
-    Cancel(ExecId),
-    Names(oneshot::Sender<Names>),
-}
-
-pub type ClientId = u64;
-
-/// What a client wants to be.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Joins {
-    InControl,
-    /// May take control later.
-    Watching,
-    ReadOnly,
-}
-
-/// What is on a client's terminal when it joins.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Room {
-    /// What the user had there: it is to be found in the scrollback afterwards.
-    OfUser,
-    /// Another session, in whose place this one comes.
-    OfSession,
-    /// Nothing that matters: room has been made.
-    Made,
-}
-
-/// A place in the bytes of a client that counts them: which stream, and how many were before.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Place {
-    pub stream: u64,
-    pub at: u64,
-}
-
-/// Where input comes from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Typist {
-    Client(ClientId),
-    /// `send` and its like, which need no control.
-    Api,
-}
-
-/// How a runtime ended, for whoever waits for it.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Ended {
-    pub sentence: String,
-    pub exit: Option<ExitStatus>,
-}
-
-impl Ended {
-    /// The exit code a shell would show.
-    pub fn exit_code(&self) -> i32 {
-        match self.exit {
-            Some(ExitStatus::Code(code)) => code,
-            Some(ExitStatus::Signal(signal)) => 128 + signal,
-            None => 1,
-        }
-    }
-
-    fn push(&self) -> Detached {
-        Detached::Ended { sentence: self.sentence.clone(), exit_code: self.exit_code() }
-    }
-}
 
 /// Asks that may wait for a runtime's task. More than there are ever calls at once: calls that had to wait for room here would
 /// go on in the order in which their tasks happen to be woken, which is not that in which they were accepted.

@@ -20,16 +20,21 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 
 use crate::context::{Context, Stop, World};
+use crate::handle::queue::Queue;
+use crate::handle::upcall::Upcalls;
+use crate::handle::upkeep::Upkeep;
+use crate::handle::watch::Watch;
 use crate::log::Log;
 use crate::peer::Peer;
-use crate::queue::Queue;
 use crate::registry::Registry;
-use crate::settings::{self, FirstSettings, Settings};
+use crate::settings::{FirstSettings, Settings};
 use crate::store::{self, StoreHandle};
-use crate::upkeep::{self, Upkeep};
-use crate::watch::{self as files_watch, Watch};
+use crate::watch as files_watch;
 use crate::webhook::{self, Post};
-use crate::{cleanup, command, connection, expiry, files, hibernate, leftover, memory, queue, recover, request, restore};
+use crate::{
+    cleanup, command_history, connection, expiry, files, hibernate, leftover, memory, queue, recover, reload, request, restore, upcalls,
+    upkeep,
+};
 
 /// Clients at once; beyond that a new one has to wait, and those that are there are fine.
 const MAX_CLIENTS: usize = 1000;
@@ -104,14 +109,15 @@ pub async fn run(paths: Paths, settings: FirstSettings, place: Place, ready: imp
         tokio::spawn(restore::run(context.clone())),
         tokio::spawn(hibernate::run(context.clone())),
         tokio::spawn(queue::run(context.clone())),
+        tokio::spawn(upcalls::run(context.clone())),
         tokio::spawn(expiry::run(context.clone())),
         tokio::spawn(cleanup::run(context.clone())),
         tokio::spawn(upkeep::run(context.clone())),
         tokio::spawn(files_watch::run(context.clone())),
         tokio::spawn(back_up_at_start(context.clone())),
         tokio::spawn(count_activity(context.clone())),
-        tokio::spawn(settings::run(context.clone())),
-        tokio::spawn(command::catch_up_ended(context.clone())),
+        tokio::spawn(reload::run(context.clone())),
+        tokio::spawn(command_history::catch_up_ended(context.clone())),
     ] {
         // they end with the daemon
         drop(work);
@@ -208,9 +214,10 @@ async fn open_world(paths: Paths, settings: FirstSettings, log: Log, limits: Lim
         store,
         registry: Registry::default(),
         notify: crate::notify::Notify::default(),
-        execs: crate::exec::Execs::default(),
+        execs: crate::handle::exec::Execs::default(),
         queue: Queue::default(),
         upkeep: Upkeep::default(),
+        upcalls: Upcalls::default(),
         watch: Watch::default(),
         searches: crate::search::Turns::default(),
         replays: crate::search::Turns::default(),

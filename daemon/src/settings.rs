@@ -1,8 +1,6 @@
 //! The settings as they are now: `config.toml` and the agents' manifests. Whoever asks gets the present ones; a mistake in the files
 //! leaves those of before, and is told until it is mended.
 
-mod follow;
-
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use shared::config::Config;
@@ -10,10 +8,7 @@ use shared::paths::Paths;
 use tokio::sync::watch;
 
 use crate::agent::Agents;
-use crate::context::Context;
 use crate::files;
-
-pub use follow::run;
 
 /// What the daemon begins with.
 pub struct FirstSettings {
@@ -70,45 +65,49 @@ impl Settings {
     }
 }
 
-/// Reads everything again and says what came of it. `blind` is why changes are not noticed, if they are not.
-fn read_again(context: &Context, blind: Option<String>) {
-    let settings = &context.settings;
-    let mut wrong: Vec<String> = blind.into_iter().collect();
-    let mut changed = Vec::new();
-    match (settings.read)(&context.paths) {
-        Ok(config) => {
-            let before = settings.config();
-            if *before != config {
-                changed = differences(&before, &config);
-                *settings.config.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(config);
+/// What reading the files again came to.
+pub struct Reread {
+    /// Sentences that were not known before.
+    pub newly_wrong: Vec<String>,
+    pub is_in_order_again: bool,
+    /// Tables of the settings that say something else now.
+    pub changed: Vec<String>,
+}
+
+impl Settings {
+    /// Reads everything again. `blind` is why changes are not noticed, if they are not.
+    pub fn read_again(&self, paths: &Paths, blind: Option<String>) -> Reread {
+        let mut wrong: Vec<String> = blind.into_iter().collect();
+        let mut changed = Vec::new();
+        match (self.read)(paths) {
+            Ok(config) => {
+                let before = self.config();
+                if *before != config {
+                    changed = differences(&before, &config);
+                    *self.config.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(config);
+                }
+            }
+            Err(why) => {
+                // what was wrong at the start already is told as it was then: there are no settings of before
+                let known = self.wrong().into_iter().find(|sentence| sentence.starts_with(&why));
+                wrong.push(known.unwrap_or_else(|| format!("{why}; the settings of before are kept")));
             }
         }
-        Err(why) => {
-            // what was wrong at the start already is told as it was then: there are no settings of before
-            let known = settings.wrong().into_iter().find(|sentence| sentence.starts_with(&why));
-            wrong.push(known.unwrap_or_else(|| format!("{why}; the settings of before are kept")));
+        let manifests = files::read_folder(&paths.agents(), "toml");
+        let (agents, of_agents) = Agents::read(&manifests);
+        wrong.extend(of_agents);
+        let known = std::mem::replace(&mut *self.manifests.lock().unwrap_or_else(PoisonError::into_inner), manifests.clone());
+        if known != manifests {
+            changed.push("agents".to_owned());
+            *self.agents.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(agents);
         }
-    }
-    let manifests = files::read_folder(&context.paths.agents(), "toml");
-    let (agents, of_agents) = Agents::read(&manifests);
-    wrong.extend(of_agents);
-    let known = std::mem::replace(&mut *settings.manifests.lock().unwrap_or_else(PoisonError::into_inner), manifests.clone());
-    if known != manifests {
-        changed.push("agents".to_owned());
-        *settings.agents.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(agents);
-    }
-    let before = std::mem::replace(&mut *settings.wrong.lock().unwrap_or_else(PoisonError::into_inner), wrong.clone());
-    for sentence in wrong.iter().filter(|sentence| !before.contains(sentence)) {
-        context.log.warn(sentence);
-    }
-    if wrong.is_empty() && !before.is_empty() {
-        context.log.note("the settings are in order again");
-    }
-    if !changed.is_empty() {
-        context.log.note(&format!("settings were changed: {}", changed.join(", ")));
-    }
-    if !changed.is_empty() || wrong != before {
-        settings.changes.send_modify(|count| *count += 1);
+        let before = std::mem::replace(&mut *self.wrong.lock().unwrap_or_else(PoisonError::into_inner), wrong.clone());
+        if !changed.is_empty() || wrong != before {
+            self.changes.send_modify(|count| *count += 1);
+        }
+        let is_in_order_again = wrong.is_empty() && !before.is_empty();
+        wrong.retain(|sentence| !before.contains(sentence));
+        Reread { newly_wrong: wrong, is_in_order_again, changed }
     }
 }
 

@@ -31,18 +31,18 @@ mod thread;
 mod watch;
 mod webhook;
 
-use std::borrow::Cow;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use rusqlite::{Connection, Params, Row, Transaction};
-use shared::event::{Author, Event};
+use shared::event::Event;
 use shared::filter::Filter;
-use shared::id::{RuntimeId, SessionId};
+use shared::id::RuntimeId;
 use shared::session::Session;
 use tokio::sync::{Notify, broadcast, mpsc, oneshot};
 
 use crate::clock::Clock;
+pub use crate::fact::{Ending, Fact};
 
 pub use cleanup::{Candidate, Old};
 pub use clock::steady_clock;
@@ -58,7 +58,7 @@ pub use queue::{Promoted, QueuedLaunch};
 pub use recorded::Recorded;
 pub use repair::{back_up, drop_backup};
 pub use restore::AfterLoss;
-pub use runtime::{Ending, EndingAt, LiveRuntime, Settles};
+pub use runtime::{EndingAt, LiveRuntime, Settles};
 pub use search::{ExecFacts, Scope, SearchedEvent, SearchedExec, SearchedRuntime, SearchedSession};
 pub use watch::{Burst, Watched};
 pub use webhook::{Head, NewWebhook, Settled};
@@ -302,20 +302,6 @@ fn change<R>(desk: &mut Desk, durability: Durability, clock: Clock, work: impl F
     let Change { sql, events, deliveries_changed, .. } = change;
     sql.commit()?;
     Ok((result, Told { events, deliveries_changed }))
-}
-
-/// A fact to be told with a change.
-pub struct Fact {
-    pub session: SessionId,
-    pub author: Author,
-    pub kind: Cow<'static, str>,
-    pub data: serde_json::Value,
-}
-
-impl Fact {
-    pub fn new(session: SessionId, author: Author, kind: impl Into<Cow<'static, str>>, data: serde_json::Value) -> Self {
-        Self { session, author, kind: kind.into(), data }
-    }
 }
 
 /// Ids of what a removal took with it.

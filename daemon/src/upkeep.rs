@@ -1,14 +1,12 @@
 //! Care for recordings, behind everybody's back: keyframes and an index for closed segments so that any moment is near, packing,
 //! and the limits on what is kept. One piece of work at a time, in a thread that gives way to everything else.
 
-use std::collections::{BTreeSet, HashSet};
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, SystemTime};
 
 use shared::id::{Offset, RuntimeId};
 use shared::screen::Size;
-use tokio::sync::{Notify, oneshot};
+use tokio::sync::oneshot;
 
 use crate::context::Context;
 use crate::found;
@@ -22,42 +20,6 @@ const LOOK_AFTER: Duration = Duration::from_secs(5);
 
 /// A last segment smaller than this needs no index: reading it takes no longer.
 const WORTH_INDEXING: u64 = 1 << 20;
-
-#[derive(Default)]
-pub struct Upkeep {
-    due: Mutex<BTreeSet<RuntimeId>>,
-    changed: Notify,
-    /// What this daemon itself is taking in.
-    imports: Mutex<HashSet<RuntimeId>>,
-    /// Held while files of a recording are written.
-    quiet: tokio::sync::Mutex<()>,
-}
-
-impl Upkeep {
-    /// A segment was closed, or the runtime has ended.
-    pub fn look_at(&self, runtime: RuntimeId) {
-        self.due.lock().unwrap_or_else(PoisonError::into_inner).insert(runtime);
-        self.changed.notify_one();
-    }
-
-    /// This folder is not one that was left unfinished.
-    pub fn is_importing(&self, runtime: RuntimeId) {
-        self.imports.lock().unwrap_or_else(PoisonError::into_inner).insert(runtime);
-    }
-
-    fn is_ours(&self, runtime: RuntimeId) -> bool {
-        self.imports.lock().unwrap_or_else(PoisonError::into_inner).contains(&runtime)
-    }
-
-    /// As long as this is held, nothing is written beside any recording.
-    pub async fn quiet(&self) -> tokio::sync::MutexGuard<'_, ()> {
-        self.quiet.lock().await
-    }
-
-    fn next(&self) -> Option<RuntimeId> {
-        self.due.lock().unwrap_or_else(PoisonError::into_inner).pop_first()
-    }
-}
 
 pub async fn run(context: Context) {
     finish_removals(&context).await;
@@ -75,7 +37,7 @@ pub async fn run(context: Context) {
             }
         }
         found += u32::from(list_found(&context, runtime).await);
-        context.upkeep.due.lock().unwrap_or_else(PoisonError::into_inner).insert(runtime);
+        context.upkeep.add(runtime);
     }
     if found > 0 {
         context.warn(format!(
@@ -85,7 +47,7 @@ pub async fn run(context: Context) {
     }
     // recordings whose directory is gone are found by the database alone
     for runtime in context.store.ended_runtimes().await.unwrap_or_default() {
-        context.upkeep.due.lock().unwrap_or_else(PoisonError::into_inner).insert(runtime);
+        context.upkeep.add(runtime);
     }
     let mut settings = context.settings.changes();
     let mut limits_due = Some(tokio::time::Instant::now());
@@ -102,7 +64,7 @@ pub async fn run(context: Context) {
             }
         };
         tokio::select! {
-            () = context.upkeep.changed.notified() => {}
+            () = context.upkeep.changed() => {}
             _ = settings.changed() => limits_due = Some(tokio::time::Instant::now()),
             () = look => {
                 keep_to_limits(&context).await;

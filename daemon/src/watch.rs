@@ -9,25 +9,24 @@ mod rules;
 mod tree;
 
 use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use jiff::Timestamp;
 use shared::event::Event;
 use shared::id::SessionId;
-use shared::watch::{WatchMode, Watching};
+use shared::watch::WatchMode;
 use tokio::sync::broadcast::error::{RecvError, TryRecvError};
-use tokio::sync::{mpsc, oneshot};
 use tokio::time::Instant;
 
 use crate::context::Context;
+use crate::file_time::{file_time, tick};
 use crate::store::{self, Burst, Watched};
 use inbox::Inbox;
 use places::{Member, Places, Wanted, asked_off};
 
 pub use inbox::in_words;
-pub use tree::tick;
 
 /// After any of these other sessions are active than before.
 const MOVING: &[&str] = &["start", "resume", "restored", "pause", "hibernate", "complete", "error", "timeout", "lost", "exit", "watch"];
@@ -47,40 +46,8 @@ const RETRY: Duration = Duration::from_secs(5);
 /// Of bursts that cannot be stored for a long time, the oldest are given up.
 const MOST_UNSENT: usize = 256;
 
-/// Questions that may wait for an answer.
-const QUESTIONS: usize = 64;
-
-/// The callable side.
-pub struct Watch {
-    questions: mpsc::Sender<oneshot::Sender<()>>,
-    asked: Mutex<Option<mpsc::Receiver<oneshot::Sender<()>>>>,
-    states: Mutex<HashMap<SessionId, Watching>>,
-}
-
-impl Default for Watch {
-    fn default() -> Self {
-        let (questions, asked) = mpsc::channel(QUESTIONS);
-        Self { questions, asked: Mutex::new(Some(asked)), states: Mutex::default() }
-    }
-}
-
-impl Watch {
-    /// Whether the files of an active session are watched; none: it is not active.
-    pub fn state(&self, session: SessionId) -> Option<Watching> {
-        self.states.lock().unwrap_or_else(PoisonError::into_inner).get(&session).cloned()
-    }
-
-    /// Whatever has happened by now is stored when this returns.
-    pub async fn settle(&self) {
-        let (answer, answered) = oneshot::channel();
-        if self.questions.send(answer).await.is_ok() {
-            let _ = answered.await;
-        }
-    }
-}
-
 pub async fn run(context: Context) {
-    let Some(mut asked) = context.watch.asked.lock().unwrap_or_else(PoisonError::into_inner).take() else { return };
+    let Some(mut asked) = context.watch.take_questions() else { return };
     let paths = &context.paths;
     let mut news = context.store.announcements();
     let mut settings = context.settings.changes();
@@ -187,7 +154,7 @@ type Begun = HashMap<SessionId, Timestamp>;
 fn moves(event: &Event, begun: &mut Begun) -> bool {
     if BEGINNING.contains(&event.kind.as_str()) {
         // where the machine is late for its ticks, the times of files are late too
-        begun.entry(event.session).or_insert_with(|| event.at.min(tree::file_time()));
+        begun.entry(event.session).or_insert_with(|| event.at.min(file_time()));
     }
     MOVING.contains(&event.kind.as_str())
 }
@@ -272,7 +239,7 @@ fn publish(context: &Context, places: &Places) {
         };
         place.members.iter().map(move |member| (member.session, if member.mode == WatchMode::Off { asked_off() } else { state.clone() }))
     });
-    *context.watch.states.lock().unwrap_or_else(PoisonError::into_inner) = states.collect();
+    context.watch.set_states(states.collect());
 }
 
 /// Stores what is to be told; gives when to try again what could not be.

@@ -8,8 +8,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::event::Author;
+use crate::failure::Failure;
 use crate::id::{ExecId, SessionId};
-use crate::message::Failure;
 use crate::terminal::TerminalKind;
 
 /// Longest code of one call: it travels and is recorded as one frame.

@@ -8,9 +8,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::event::Author;
 use crate::exec::Language;
+use crate::failure::Failure;
 use crate::filter::Filter;
 use crate::id::{ExecId, Offset, RuntimeId, SessionId, ThreadId};
-use crate::message::Failure;
 
 /// Hits when no number is given.
 pub const DEFAULT_LIMIT: u32 = 100;

@@ -9,9 +9,10 @@ use shared::exec::{PerStream, Stage, Stream};
 use shared::id::{ExecId, Offset};
 use shared::message::Push;
 
-use super::{Captured, Live, Progress, result};
+use super::result;
 use crate::attachment::Outbox;
 use crate::context::Context;
+use crate::handle::exec::{Captured, Live, Progress};
 use crate::language;
 use crate::lifecycle::End;
 use crate::recording::{OVERHEAD, ReadError, Reader, Record};

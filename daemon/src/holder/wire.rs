@@ -412,7 +412,7 @@ mod tests {
             assert_eq!(encoded, bytes, "{order:?}");
             assert_eq!(Order::decode(bytes), Ok(Some((order, bytes.len()))));
         }
-        let news: [(News, &[u8]); 14] = [
+        let news: [(News, &[u8]); 15] = [
             (News::UnrecordedFrame(9, b"x".to_vec()), &[72, 2, 0, 0, 0, 9, b'x']),
             (
                 News::UnrecordedOutput(ExecId::from_bytes([7; 16]), 258),

@@ -6,8 +6,8 @@ use std::sync::atomic::Ordering;
 use shared::message::{Answer, DaemonStatus, Failure, PROTOCOL, SettingsNow, Stopped, to};
 
 use super::Caller;
-use super::session::end_behind;
 use crate::context::{Context, Stop};
+use crate::ending::end_behind;
 use crate::launch::ENDING_GRACE_MS;
 
 #[expect(clippy::unnecessary_wraps, reason = "requests all have the same form")]

@@ -13,13 +13,16 @@ use shared::exec::{
 use shared::id::{ExecId, SessionId};
 use shared::message::{Code, Failure};
 
+use super::Caller;
 use super::pause::wake_if_hibernated;
-use super::session::{end_leftovers, end_runtimes};
-use super::{Caller, check_folder};
 use crate::context::Context;
-use crate::exec::{self, Live, Progress, output};
+use crate::ending::{end_leftovers, end_runtimes};
+use crate::exec::output;
+use crate::handle::exec::{self as live_exec, Live, Progress};
 use crate::recording;
 use crate::store::{Remembered, StoredExec};
+use crate::workspace::check_folder;
+use crate::{exec, execute};
 
 /// Entries of history in one answer.
 const MAX_HISTORY: u32 = 10_000;
@@ -31,13 +34,13 @@ const OVERDUE: Duration = Duration::from_secs(2);
 const NAMES_PATIENCE: Duration = Duration::from_secs(2);
 
 pub async fn exec(context: &Context, caller: &Arc<Caller>, call: ExecCall, author: Author) -> Result<ExecResult, Failure> {
-    let limit = exec::output_limit(call.output_limit);
+    let limit = live_exec::output_limit(call.output_limit);
     let patience = call.soft_limit_ms.map_or(context.config().runtime.soft_limit.duration(), Duration::from_millis);
     let is_streamed = call.stream;
     let timeout = call.timeout_ms.map(Duration::from_millis);
-    let live = match exec::begin(context, call.clone(), author).await {
+    let live = match execute::begin(context, call.clone(), author).await {
         Err(failure) if failure.code == Code::Status && wake_place(context, &call, author).await? => {
-            exec::begin(context, call, author).await?
+            execute::begin(context, call, author).await?
         }
         begun => begun?,
     };
@@ -94,7 +97,7 @@ pub async fn result(
     output_limit: Option<u64>,
     is_streamed: bool,
 ) -> Result<ExecResult, Failure> {
-    let limit = exec::output_limit(output_limit);
+    let limit = live_exec::output_limit(output_limit);
     if let Some(live) = context.execs.get(id) {
         let patience = Duration::from_millis(wait_ms.unwrap_or(0));
         await_end(context, caller, &live, patience, is_streamed).await;
@@ -111,7 +114,7 @@ pub async fn result(
     }
     if stored.finished.is_none() {
         // accepted, and its runtime is being reached: it becomes live when it is
-        return Ok(exec::describe(id, stored.language, (stored.session, stored.name), None, nothing()));
+        return Ok(live_exec::describe(id, stored.language, (stored.session, stored.name), None, nothing()));
     }
     if is_streamed {
         let live = Arc::new(Live::of(&stored));
@@ -123,8 +126,8 @@ pub async fn result(
     Ok(stored_result(context, stored, limit).await)
 }
 
-fn nothing() -> PerStream<exec::Text> {
-    let text = || exec::text(&exec::Captured::default(), 0);
+fn nothing() -> PerStream<live_exec::Text> {
+    let text = || live_exec::text(&live_exec::Captured::default(), 0);
     PerStream { stdout: text(), stderr: text() }
 }
 
@@ -133,10 +136,10 @@ async fn stored_result(context: &Context, stored: StoredExec, limit: u64) -> Exe
         Some((span, totals)) => output::heads(&context.paths.recording(stored.runtime), span, totals, limit).await,
         None => PerStream::default(),
     };
-    let missing = |captured: &exec::Captured| captured.total.min(limit).saturating_sub(captured.head.len() as u64);
+    let missing = |captured: &live_exec::Captured| captured.total.min(limit).saturating_sub(captured.head.len() as u64);
     let missing_bytes = missing(&heads.stdout) + missing(&heads.stderr);
-    let streams = PerStream { stdout: exec::text(&heads.stdout, limit), stderr: exec::text(&heads.stderr, limit) };
-    let described = exec::describe(stored.id, stored.language, (stored.session, stored.name), stored.finished.as_ref(), streams);
+    let streams = PerStream { stdout: live_exec::text(&heads.stdout, limit), stderr: live_exec::text(&heads.stderr, limit) };
+    let described = live_exec::describe(stored.id, stored.language, (stored.session, stored.name), stored.finished.as_ref(), streams);
     ExecResult { missing_bytes, ..described }
 }
 
@@ -182,9 +185,9 @@ pub async fn page(context: &Context, id: ExecId, stream: Stream, offset: u64, li
 }
 
 pub async fn cancel(context: &Context, id: ExecId) -> Result<ExecResult, Failure> {
-    let live = exec::cancel(context, id).await?;
+    let live = execute::cancel(context, id).await?;
     live.ended().await;
-    Ok(live.result(exec::output_limit(None)))
+    Ok(live.result(live_exec::output_limit(None)))
 }
 
 /// The session of a place that must have one.

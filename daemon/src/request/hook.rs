@@ -10,7 +10,7 @@ use crate::agent::{Agent, Payload};
 use crate::attention::Hooked;
 use crate::context::Context;
 use crate::files;
-use crate::runtime::RuntimeHandle;
+use crate::handle::runtime::RuntimeHandle;
 
 /// A hook was called in a session. What cannot be understood, or is nobody's, changes nothing.
 pub async fn hook(context: &Context, hook: Hook) -> Result<(), Failure> {

@@ -5,9 +5,9 @@ use shared::json::MAX_DATA;
 use shared::message::{Changed, Code, Failure, Previous};
 use shared::session::Session;
 
-use super::session::{end_leftovers, end_runtimes};
 use super::{find_exact, find_to_use, with_live};
 use crate::context::Context;
+use crate::ending::{end_leftovers, end_runtimes};
 use crate::store::{Asked, EndAsked};
 
 pub async fn complete(context: &Context, name: String, result: Option<String>, author: Author) -> Result<Changed, Failure> {

@@ -18,10 +18,10 @@ use tokio::time::Instant;
 use super::terminal::{no_interpreter, no_screen};
 use super::{find, shown_of};
 use crate::context::Context;
+use crate::handle::runtime::RuntimeHandle;
 use crate::pulse::{self, Rooted, Usage};
 use crate::recording;
 use crate::replay::Replay;
-use crate::runtime::RuntimeHandle;
 use crate::search::Wanted;
 
 /// Sessions of one question: more than fit on any screen.

@@ -1,6 +1,5 @@
 //! Pause and resume: everything of a session stands still, or is ended and started again.
 
-use shared::attention::Attention;
 use shared::event::Author;
 use shared::id::{RuntimeId, SessionId};
 use shared::message::{Changed, Code, Failure, Pause, Restored, Resume};
@@ -8,11 +7,11 @@ use shared::session::{ITERATIONS, LOST, Session, Status};
 use shared::terminal::TerminalKind;
 
 use super::life::{answer, check_text};
-use super::session::{check_budget, end_leftovers, end_runtimes};
+use super::session::check_budget;
 use super::{check_reachable, find, find_to_use, with_live};
 use crate::context::Context;
+use crate::pausing::{self, UNREACHED, Working, settle, settle_one};
 use crate::restore;
-use crate::runtime::RuntimeHandle;
 use crate::store::{Asked, Waking};
 use crate::wake::{self, Was};
 
@@ -83,8 +82,6 @@ async fn freeze_terminal(
     Ok(Changed { session, note, previous: None })
 }
 
-const UNREACHED: &str = "its holder does not answer: it is told as soon as it does";
-
 /// A person at a paused terminal pressed the key that lets it go on.
 pub async fn go_on(context: &Context, session: SessionId, runtime: RuntimeId) -> Result<(), Failure> {
     let present = context.store.session(session).await?;
@@ -105,73 +102,12 @@ pub async fn go_on(context: &Context, session: SessionId, runtime: RuntimeId) ->
     resume(context, Resume { name: session.to_string(), ..Resume::default() }, Author::Human).await.map(|_| ())
 }
 
-/// Has everything of a session stand as the database says. Gives what a person should know: what could not be stopped.
-pub async fn settle(context: &Context, session: SessionId) -> Option<String> {
-    let mut settling = tokio::task::JoinSet::new();
-    let handles: Vec<RuntimeHandle> = context.registry.all().into_iter().filter(|handle| handle.facts.session() == session).collect();
-    for handle in handles {
-        settling.spawn(async move { settle_one(&handle).await });
-    }
-    let mut problem = None;
-    while let Some(outcome) = settling.join_next().await {
-        problem = problem.or(outcome.ok().flatten());
-    }
-    problem
-}
-
-/// A holder that answers does so at once; what is slow to stop is told as such before that.
-const SETTLING_PATIENCE: std::time::Duration = std::time::Duration::from_secs(4);
-
-async fn settle_one(handle: &RuntimeHandle) -> Option<String> {
-    let Ok(outcome) = tokio::time::timeout(SETTLING_PATIENCE, handle.settle_freezing()).await else { return Some(UNREACHED.to_owned()) };
-    match outcome {
-        Ok(Some(frozen)) if frozen.refused > 0 => {
-            Some(format!("{} of another user could not be stopped and go on", shared::text::count(frozen.refused as usize, "process")))
-        }
-        Ok(Some(frozen)) if frozen.is_slow => Some("some of its processes have not come to a stop yet: they wait for the system".into()),
-        Ok(_) => None,
-        // one that has ended stands still too
-        Err(failure) if failure.code == Code::Status => None,
-        Err(failure) => Some(failure.message),
-    }
-}
-
 /// Ends the processes of a session and keeps everything else: it is started again when it is needed.
 async fn hibernate(context: &Context, session: Session, asked: Pause, author: Author) -> Result<Changed, Failure> {
-    let cannot = |why: String| Failure::new(Code::Status, format!("cannot hibernate: {why}"));
-    let name = &session.name;
-    if session.is_hibernated() {
-        return Err(cannot(format!("session {name} is hibernated already")));
-    }
-    if !asked.force
-        && let Some(what) = works(context, &session)
-    {
-        return Err(cannot(format!("session {name} {what}; wait for it, or --force ends it all the same")));
-    }
-    let runtimes = context.store.hibernate(session.id, asked.reason, author).await?;
-    end_runtimes(context, runtimes, author).await?;
-    end_leftovers(context, session.id, None).await?;
-    let session = with_live(context, context.store.session(session.id).await?);
+    let allowed = if asked.force { Working::IsEnded } else { Working::IsRefused };
+    let session = pausing::hibernate(context, session, asked.reason, allowed, author).await?;
     let note = format!("its processes are ended: `sessions-tui resume {}`, attaching, sending or exec start it again", session.name);
     Ok(Changed { session, note: Some(note), previous: None })
-}
-
-/// A policy decided it, by what was true a moment ago.
-pub async fn hibernate_by_itself(context: &Context, session: SessionId, reason: String) -> Result<(), Failure> {
-    let session = find(context, session.to_string()).await?;
-    let asked = Pause { name: session.id.to_string(), reason: Some(reason), hibernate: true, ..Pause::default() };
-    hibernate(context, session, asked, Author::Daemon).await.map(|_| ())
-}
-
-/// What a session is in the middle of, if it is.
-pub fn works(context: &Context, session: &Session) -> Option<String> {
-    let handles = context.registry.all().into_iter().filter(|handle| handle.facts.session() == session.id);
-    let calls: u64 = handles.map(|handle| handle.facts.calls()).sum();
-    if calls > 0 {
-        return Some(format!("carries out {}", shared::text::count(calls as usize, "call")));
-    }
-    let needs = session.needs.as_ref()?;
-    (needs.state == Attention::Working).then(|| format!("is working ({})", needs.why))
 }
 
 /// Starts a hibernated session's program again, as the session goes on.

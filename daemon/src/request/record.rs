@@ -34,7 +34,7 @@ pub async fn iterate(context: &Context, name: String, given: Value, author: Auth
     let (session, previous) = find_to_use(context, name, author).await?;
     let session = context.store.iterate(session.id, given, author).await?;
     if session.status == Status::Timeout {
-        super::settle(context, session.id).await;
+        crate::pausing::settle(context, session.id).await;
         let note =
             format!("its budget is used up; its program stands still: `sessions-tui resume {} --max-iterations N` goes on", session.name);
         return Ok(with_note(context, session, previous, &note));

@@ -118,7 +118,7 @@ pub async fn records(
     loop {
         let handle = context.registry.runtime(runtime);
         // looked at before reading: what comes in between is read in the next round
-        let mut activity = handle.as_ref().map(crate::runtime::RuntimeHandle::activity);
+        let mut activity = handle.as_ref().map(crate::handle::runtime::RuntimeHandle::activity);
         if let Some(activity) = &mut activity {
             activity.mark_unchanged();
         }

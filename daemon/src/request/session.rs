@@ -1,10 +1,8 @@
 //! Sessions: new, list, show, rename, kill, remove.
 
-use std::path::Path;
 use std::time::Duration;
 
 use shared::event::Author;
-use shared::exec::Language;
 use shared::filter::Filter;
 use shared::id::{RuntimeId, SessionId};
 use shared::message::{Changed, Code, Failure, Gone, Layers, NewSession};
@@ -16,20 +14,15 @@ use super::record::data;
 use super::{find, find_exact, with_handles, with_live};
 use crate::agent::Known;
 use crate::context::Context;
-use crate::holder::link::Link;
+use crate::ending::{end_leftovers, end_lingering, end_runtimes};
+use crate::handle::runtime::RuntimeHandle;
 use crate::launch::{self, ENDING_GRACE_MS, Ready};
 use crate::recording;
-use crate::runtime::RuntimeHandle;
 use crate::store::{self, EndAsked, New, Opened, Program};
+use crate::workspace::check_folder;
 
 /// How long a program that is being ended is waited for before another is started in its place.
 const ENDING_PATIENCE: Duration = Duration::from_secs(10);
-
-/// How long a holder that is being reached is waited for before an end is reported as still to come.
-const REACHING_PATIENCE: Duration = Duration::from_secs(4);
-
-/// Beyond the grace, for what is left to be killed and reaped.
-const END_PATIENCE: Duration = Duration::from_secs(3);
 
 /// Longest text of a task, a mode, a user: what belongs into a list.
 const MAX_TEXT: usize = 16 << 10;
@@ -77,7 +70,7 @@ pub async fn new(context: &Context, new: NewSession, author: Author) -> Result<C
     }
     let (id, outcome) = (asked.session, open(context, asked).await);
     if waits && !outcome.as_ref().is_ok_and(|opened| opened.session.id == id && opened.session.status == Status::Queued) {
-        context.queue.environment_of(id);
+        context.queue.take_environment(id);
     }
     let opened = outcome?;
     let session = take_over(context, &opened).await;
@@ -130,7 +123,7 @@ async fn take_over(context: &Context, opened: &Opened) -> Session {
     }
     if !opened.adopted.is_empty() {
         // what stood still for the session before goes on for this one
-        super::settle(context, opened.session.id).await;
+        crate::pausing::settle(context, opened.session.id).await;
     }
     if let Some(previous) = &opened.previous {
         context.log.warn(&format!(
@@ -203,21 +196,6 @@ pub fn check_budget(budget: Option<u64>) -> Result<(), Failure> {
         }
         _ => Ok(()),
     }
-}
-
-/// A folder one can work in, or why not.
-pub fn check_folder(path: &str) -> Result<(), Failure> {
-    if !Path::new(path).is_absolute() {
-        return Err(Failure::usage(format!("the workspace must be an absolute path, not {path:?}")));
-    }
-    let Err(error) = std::fs::read_dir(path) else { return Ok(()) };
-    let why = match error.kind() {
-        std::io::ErrorKind::NotFound => "does not exist".to_owned(),
-        std::io::ErrorKind::NotADirectory => "is not a folder".to_owned(),
-        std::io::ErrorKind::PermissionDenied => "may not be read by you".to_owned(),
-        _ => error.to_string(),
-    };
-    Err(Failure::usage(format!("the workspace {} {why}: give a folder with -w", shared::text::visible(path))))
 }
 
 pub async fn list(context: &Context, filter: Filter) -> Result<Vec<Session>, Failure> {
@@ -337,81 +315,6 @@ async fn kill_unstored(context: &Context, session: Session, author: Author) -> R
     }
     let note = Some(format!("what ran in {} is ended; the disk is full: that is stored as soon as there is room", session.name));
     Ok(Changed { session: with_live(context, session), note, previous: None })
-}
-
-/// Ends programs of which that is stored already, all at once.
-pub async fn end_runtimes(context: &Context, runtimes: Vec<RuntimeId>, author: Author) -> Result<(), Failure> {
-    let mut endings = tokio::task::JoinSet::new();
-    for runtime in runtimes {
-        let context = context.clone();
-        endings.spawn(async move { end_runtime(&context, runtime, author).await });
-    }
-    let mut outcome = Ok(());
-    while let Some(ended) = endings.join_next().await {
-        outcome = outcome.and(ended.unwrap_or(Ok(())));
-    }
-    outcome
-}
-
-/// Ends a program of which that is stored already; one that is only being started, or reached, is waited for.
-pub async fn end_runtime(context: &Context, runtime: RuntimeId, author: Author) -> Result<(), Failure> {
-    let deadline = tokio::time::Instant::now() + REACHING_PATIENCE;
-    loop {
-        let changed = context.registry.changed();
-        if let Some(handle) = context.registry.runtime(runtime) {
-            if crate::holder::why_silent(handle.facts.holder_pid).is_some() {
-                // whoever stopped it wanted its program to stand still, not to outlive its end
-                crate::holder::go_on(handle.facts.holder_pid);
-            }
-            handle.terminate(ENDING_GRACE_MS, author).await;
-            return Ok(());
-        }
-        if context.store.is_ending(runtime).await?.is_none() {
-            return Ok(());
-        }
-        if tokio::time::timeout_at(deadline, changed).await.is_err() {
-            let why = context.registry.why_unreachable(runtime).unwrap_or_else(|| "its holder does not answer".to_owned());
-            return Err(Failure::failed(format!("{why}; the program is ended as soon as it can be reached")));
-        }
-    }
-}
-
-/// What programs and interpreters of a session's thread have left running when they ended, or only those of a language; `false` if
-/// there is nothing.
-pub async fn end_leftovers(context: &Context, session: SessionId, language: Option<Language>) -> Result<bool, Failure> {
-    let terminals = context.store.terminals_of(session).await?;
-    let is_meant = |terminal| language.is_none_or(|language| terminals.iter().any(|one| one.id == terminal && one.kind == language.kind()));
-    let mut endings = tokio::task::JoinSet::new();
-    for runtime in context.store.runtimes_of(session).await? {
-        let is_over = context.registry.runtime(runtime.id).is_none() && !runtime.state.is_live();
-        if is_over && is_meant(runtime.terminal) && context.paths.holder_socket(runtime.id).exists() {
-            let context = context.clone();
-            endings.spawn(async move { end_lingering(&context, runtime.id).await });
-        }
-    }
-    let mut has_ended = false;
-    while let Some(ended) = endings.join_next().await {
-        has_ended |= ended.unwrap_or(false);
-    }
-    Ok(has_ended)
-}
-
-/// A program that has ended may have left processes behind, and its holder with them. Ends both; `false` if there is none.
-pub async fn end_lingering(context: &Context, runtime: RuntimeId) -> bool {
-    end_behind(&context.paths.holder_socket(runtime), ENDING_GRACE_MS).await
-}
-
-/// Ends whatever is behind a holder's socket; `false` if there is nothing.
-pub async fn end_behind(socket: &Path, grace_ms: u32) -> bool {
-    let ending = async {
-        let Ok((mut link, _)) = Link::connect(socket).await else { return false };
-        let _ = link.terminate(grace_ms).await;
-        // it closes the link when everything is gone
-        while link.news().await.is_ok() {}
-        true
-    };
-    // a holder that is stopped or stuck must not hold up the user
-    tokio::time::timeout(Duration::from_millis(u64::from(grace_ms)) + END_PATIENCE, ending).await.unwrap_or(true)
 }
 
 /// Takes a thread away for good, recordings included. A live one has to be ended first.

@@ -16,10 +16,10 @@ use shared::session::{Session, Status};
 use super::pause::wake_if_hibernated;
 use super::{Caller, find, find_live, find_to_use, session_runtime_dir, shown_of};
 use crate::context::Context;
+use crate::handle::ask::{Joins, Typist};
 use crate::picture::{Picture, scrolled_away};
 use crate::poll::Source;
 use crate::recording;
-use crate::runtime::{Joins, Typist};
 use crate::tty;
 
 /// How long `send` waits for a program that does not read its input.

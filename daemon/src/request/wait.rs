@@ -9,7 +9,7 @@ use shared::session::{Session, Status};
 
 use super::{find, with_live};
 use crate::context::Context;
-use crate::runtime::RuntimeHandle;
+use crate::handle::runtime::RuntimeHandle;
 
 pub async fn wait(context: &Context, name: String, condition: Condition, timeout_ms: Option<u64>) -> Result<Waited, Failure> {
     let session = find(context, name).await?;

@@ -12,8 +12,11 @@ use tokio::time::Instant;
 
 use super::Runtime;
 use super::line::{Line, Typed};
+use crate::exec;
 use crate::exec::result::{self, Interrupted};
-use crate::exec::{self, Live, Progress};
+use crate::handle::ask::Calling;
+use crate::handle::exec::{Live, Progress};
+use crate::handle::upcall::Upcall;
 use crate::holder::wire::{CallOrder, Force, News};
 use crate::language::environment::{self, Delta, Environment};
 use crate::language::{self, Names};
@@ -33,19 +36,6 @@ const STOPPED_HOLDER: Duration = Duration::from_millis(500);
 
 /// Calls that were cancelled before they came; one that never comes takes a place for good.
 const MAX_CANCELLED: usize = 64;
-
-/// A call on its way.
-pub struct Calling {
-    pub live: Arc<Live>,
-    pub verb: Verb,
-    pub code: String,
-    pub stdin: Option<String>,
-    pub timeout_ms: Option<u64>,
-    /// What is to be said of the runtime before this one, if the call is the first of a fresh one.
-    pub restarted: Option<String>,
-    /// Its caller's environment, should it need another runtime.
-    pub environment: Arc<Vec<(String, String)>>,
-}
 
 /// An interpreter as it is found: just started, or after a crash of the daemon with calls that have not ended.
 pub struct Revived {
@@ -514,8 +504,8 @@ impl Runtime {
             }
             return;
         }
-        let (context, session, language) = (self.context.clone(), self.facts.session(), interpreter.language);
-        tokio::spawn(exec::go_on_elsewhere(context, session, language, waiting));
+        let (session, language) = (self.facts.session(), interpreter.language);
+        self.context.upcalls.send(Upcall::MoveExecs { session, language, execs: waiting });
     }
 
     /// What a person types into the transcript: a line that is run, or ctrl-c.
@@ -525,8 +515,7 @@ impl Runtime {
         for typed in interpreter.line.feed(bytes) {
             match typed {
                 Typed::Run(code) => {
-                    let (context, session) = (self.context.clone(), self.facts.session());
-                    tokio::spawn(async move { exec::typed(&context, session, language, code).await });
+                    self.context.upcalls.send(Upcall::RunLine { session: self.facts.session(), language, code });
                 }
                 Typed::Interrupt => self.interrupt(Interrupted::Cancel).await,
             }

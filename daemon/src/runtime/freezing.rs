@@ -7,9 +7,9 @@ use shared::message::{Code, Failure};
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 
-use super::{ClientId, Interpreter, Runtime, Typist};
+use super::{ClientId, Interpreter, Keep, Runtime, Typist};
+use crate::handle::upcall::Upcall;
 use crate::holder::wire::Frozen;
-use crate::request;
 
 /// What is on its way to the holder, and who waits for it.
 #[derive(Default)]
@@ -201,14 +201,7 @@ impl Runtime {
     }
 
     fn let_it_go_on(&mut self) {
-        let (context, id, session) = (self.context.clone(), self.id, self.facts.session());
-        tokio::spawn(async move {
-            if let Err(failure) = request::go_on(&context, session, id).await
-                && let Some(handle) = context.registry.runtime(id)
-            {
-                handle.notice(failure.message).await;
-            }
-        });
+        self.context.upcalls.send(Upcall::Resume { session: self.facts.session(), runtime: self.id });
     }
 
     /// Whoever looks at it sees that it stands, in a last line.
@@ -221,13 +214,6 @@ impl Runtime {
         let kept = if self.freezing.queues_input { "   keys are kept for then" } else { "" };
         Some(format!(" ‖ {} is paused   {keys}{kept}", self.name))
     }
-}
-
-/// Whether input is to wait until it is wanted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Keep {
-    No,
-    UntilItGoesOn,
 }
 
 #[cfg(test)]

@@ -288,7 +288,7 @@ impl Runtime {
         let (context, id, since) = (self.context.clone(), self.id, needs.since);
         tokio::spawn(async move {
             if let Ok(true) = context.store.notified(id, since, fact).await {
-                context.notify.tell(&context, notice);
+                context.notify.tell(&context.config().notify, &context.log, notice);
             }
         });
     }
@@ -301,7 +301,7 @@ impl Runtime {
         if is_news {
             let state = shared::attention::Attention::DoneUnseen;
             let notice = Notice { session: self.facts.session(), name: self.name.clone(), state, text: how.to_owned() };
-            self.context.notify.tell(&self.context, notice);
+            self.context.notify.tell(&self.context.config().notify, &self.context.log, notice);
         }
     }
 }

@@ -5,7 +5,6 @@ use shared::event::Author;
 use shared::exec::Language;
 use shared::id::{Offset, RuntimeId, SessionId, TerminalId, ThreadId};
 use shared::runtime::{ExitStatus, Recording, Runtime, RuntimeState};
-use shared::session::Status;
 
 use super::{AfterLoss, Durability, Result, StoreHandle, broken, json, timestamp};
 use crate::language::environment::Delta;
@@ -260,12 +259,4 @@ impl StoreHandle {
         })
         .await
     }
-}
-
-/// How a session ends when its program does.
-pub struct Ending {
-    pub status: Status,
-    pub reason: String,
-    pub error: Option<String>,
-    pub last_activity_at: jiff::Timestamp,
 }

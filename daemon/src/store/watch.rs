@@ -189,7 +189,7 @@ impl StoreHandle {
                 .query_row([&id], |row| {
                     let (asked_at, began_at) = (timestamp(row.get(1)?), timestamp(row.get(2)?));
                     let before = row.get::<_, Option<i64>>(3)?.map_or(asked_at, timestamp);
-                    Ok(LastCommand { text: row.get(0)?, began_at, since: before.max(asked_at).min(began_at) - crate::watch::tick() })
+                    Ok(LastCommand { text: row.get(0)?, began_at, since: before.max(asked_at).min(began_at) - crate::file_time::tick() })
                 })
                 .optional()?;
             Ok(shell.into_iter().chain(call).max_by_key(|last| last.began_at))

@@ -1,4 +1,5 @@
 use super::*;
+use crate::file_time::tick;
 use FileChange::{Changed, Created, Removed};
 
 /// Counts what is watched; refuses beyond a number.

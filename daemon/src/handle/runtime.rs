@@ -13,7 +13,7 @@ use shared::runtime::RuntimeState;
 use shared::screen::{Keyframe, Size};
 use tokio::sync::{mpsc, oneshot, watch};
 
-use super::{Ask, Calling, ClientId, Ended, Joins, Keep, Place, Room, Typist};
+use super::ask::{Ask, Calling, ClientId, Ended, Joins, Keep, Place, Room, Typist};
 use crate::attachment::Outbox;
 use crate::attention::{Evidence, Hooked, Moment, Watched};
 use crate::clock::{Clock, Steady};
@@ -62,7 +62,7 @@ pub struct Facts {
 }
 
 impl Facts {
-    pub(super) fn new(greeting: &Greeting, session: SessionId, clock: Clock) -> Self {
+    pub fn new(greeting: &Greeting, session: SessionId, clock: Clock) -> Self {
         let facts = Self {
             pid: AtomicU32::new(greeting.child),
             holder_pid: greeting.pid,
@@ -94,7 +94,7 @@ impl Facts {
         facts
     }
 
-    pub(super) fn set_frozen(&self, frozen: Option<&Frozen>) {
+    pub fn set_frozen(&self, frozen: Option<&Frozen>) {
         let now = jiff::Timestamp::now();
         let since = |frozen: &Frozen| now.checked_sub(std::time::Duration::from_millis(frozen.since_ms)).unwrap_or(now);
         *self.frozen.lock().unwrap_or_else(PoisonError::into_inner) = frozen.map(|frozen| (since(frozen), frozen.clone()));
@@ -123,7 +123,7 @@ impl Facts {
         self.pid.load(Ordering::Relaxed)
     }
 
-    pub(super) fn set_pid(&self, pid: u32) {
+    pub fn set_pid(&self, pid: u32) {
         self.pid.store(pid, Ordering::Relaxed);
     }
 
@@ -146,7 +146,7 @@ impl Facts {
         *self.session.lock().unwrap_or_else(PoisonError::into_inner) = session;
     }
 
-    pub(super) fn set_controlled(&self, is_controlled: bool) {
+    pub fn set_controlled(&self, is_controlled: bool) {
         self.is_controlled.store(is_controlled, Ordering::Relaxed);
         // whoever was awaited is here, or somebody else
         self.held_until.store(0, Ordering::Relaxed);
@@ -172,7 +172,7 @@ impl Facts {
         (micros > 0).then(|| jiff::Timestamp::from_microsecond(micros).ok()).flatten()
     }
 
-    pub(super) fn set_clients(&self, count: usize) {
+    pub fn set_clients(&self, count: usize) {
         self.clients.store(count as u32, Ordering::Relaxed);
     }
 
@@ -180,7 +180,7 @@ impl Facts {
         self.clients.load(Ordering::Relaxed)
     }
 
-    pub(super) fn set_calls(&self, count: u64) {
+    pub fn set_calls(&self, count: u64) {
         self.calls.store(count, Ordering::Relaxed);
     }
 
@@ -188,7 +188,7 @@ impl Facts {
         self.calls.load(Ordering::Relaxed)
     }
 
-    pub(super) fn set_size(&self, size: Size) {
+    pub fn set_size(&self, size: Size) {
         self.size.store(u32::from(size.cols) << 16 | u32::from(size.rows), Ordering::Relaxed);
     }
 
@@ -197,7 +197,7 @@ impl Facts {
         Size { cols: (packed >> 16) as u16, rows: packed as u16 }
     }
 
-    pub(super) fn set_end(&self, end: Offset) {
+    pub fn set_end(&self, end: Offset) {
         self.end.store(end, Ordering::Relaxed);
     }
 
@@ -205,11 +205,11 @@ impl Facts {
         self.end.load(Ordering::Relaxed)
     }
 
-    pub(super) fn add_unrecorded(&self, bytes: usize) {
+    pub fn add_unrecorded(&self, bytes: usize) {
         self.unrecorded.fetch_add(bytes as u64, Ordering::Relaxed);
     }
 
-    pub(super) fn unrecorded(&self) -> u64 {
+    pub fn unrecorded(&self) -> u64 {
         self.unrecorded.load(Ordering::Relaxed)
     }
 
@@ -218,7 +218,7 @@ impl Facts {
         self.end() + self.unrecorded()
     }
 
-    pub(super) fn evidence<T>(&self, work: impl FnOnce(&mut Evidence) -> T) -> T {
+    pub fn evidence<T>(&self, work: impl FnOnce(&mut Evidence) -> T) -> T {
         work(&mut self.evidence.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
@@ -243,7 +243,7 @@ impl Facts {
         self.evidence(|evidence| evidence.explain(watched, moment))
     }
 
-    pub(super) fn moment(&self) -> Moment {
+    pub fn moment(&self) -> Moment {
         Moment { now: jiff::Timestamp::now(), quiet_since: self.last_activity() }
     }
 
@@ -251,7 +251,7 @@ impl Facts {
         self.agent.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    pub(super) fn set_agent(&self, name: Option<&str>) {
+    pub fn set_agent(&self, name: Option<&str>) {
         *self.agent.lock().unwrap_or_else(PoisonError::into_inner) = name.map(str::to_owned);
     }
 
@@ -259,7 +259,7 @@ impl Facts {
         *self.sender.lock().unwrap_or_else(PoisonError::into_inner) = author;
     }
 
-    pub(super) fn sender(&self) -> Author {
+    pub fn sender(&self) -> Author {
         *self.sender.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -272,7 +272,7 @@ impl Facts {
         }
     }
 
-    pub(super) fn set_title(&self, title: &str) {
+    pub fn set_title(&self, title: &str) {
         let mut present = self.title.lock().unwrap_or_else(PoisonError::into_inner);
         if *present != title {
             title.clone_into(&mut present);
@@ -284,11 +284,11 @@ impl Facts {
         Some(self.title.lock().unwrap_or_else(PoisonError::into_inner).clone()).filter(|title| !title.is_empty())
     }
 
-    pub(super) fn set_suspended(&self, why: Option<String>) {
+    pub fn set_suspended(&self, why: Option<String>) {
         *self.suspended.lock().unwrap_or_else(PoisonError::into_inner) = why;
     }
 
-    pub(super) fn set_version(&self, version: String) {
+    pub fn set_version(&self, version: String) {
         *self.version.lock().unwrap_or_else(PoisonError::into_inner) = Some(version);
     }
 
@@ -297,7 +297,7 @@ impl Facts {
     }
 
     /// A driver takes lines, not keys: its input is not counted.
-    pub(super) fn set_streams(&self, greeting: &Greeting) {
+    pub fn set_streams(&self, greeting: &Greeting) {
         let streams = greeting.typed.clone().filter(|_| !greeting.is_driver).map(Streams::new);
         *self.streams.lock().unwrap_or_else(PoisonError::into_inner) = streams;
     }
@@ -308,7 +308,7 @@ impl Facts {
         streams.as_ref().map(|streams| Place { stream, at: streams.taken(stream) })
     }
 
-    pub(super) fn taken(&self, place: Place, bytes: &[u8]) {
+    pub fn taken(&self, place: Place, bytes: &[u8]) {
         if let Some(streams) = self.streams.lock().unwrap_or_else(PoisonError::into_inner).as_mut() {
             streams.take(place.stream, place.at, bytes);
         }
@@ -326,10 +326,10 @@ pub struct RuntimeHandle {
     /// `None` for a program on a PTY.
     pub language: Option<Language>,
     pub facts: Arc<Facts>,
-    pub(super) asks: mpsc::Sender<Ask>,
-    pub(super) ended: watch::Receiver<Option<Ended>>,
-    pub(super) activity: watch::Receiver<u64>,
-    pub(super) sight: watch::Receiver<Offset>,
+    pub asks: mpsc::Sender<Ask>,
+    pub ended: watch::Receiver<Option<Ended>>,
+    pub activity: watch::Receiver<u64>,
+    pub sight: watch::Receiver<Offset>,
 }
 
 impl RuntimeHandle {

@@ -11,8 +11,10 @@ use notify::{EventKind, RecommendedWatcher, RecursiveMode, Watcher};
 use shared::paths::Paths;
 use tokio::sync::Notify;
 
-use super::read_again;
 use crate::context::Context;
+use crate::log::Log;
+use crate::settings::Reread;
+use crate::watch::in_words as watch_error;
 
 /// Editors write, rename and set times in a row: the files are read when nothing has happened for this long,
 const QUIET: Duration = Duration::from_millis(100);
@@ -40,7 +42,7 @@ pub async fn run(context: Context) {
             Ok(watcher) => (Some(watcher), None),
             Err(error) => (None, Some(in_words(&error))),
         };
-        read_again(&context, blind);
+        report(&context.log, &context.settings.read_again(&context.paths, blind));
         touched.notified().await;
         let latest = tokio::time::Instant::now() + LONGEST;
         while tokio::time::timeout_at(latest.min(tokio::time::Instant::now() + QUIET), touched.notified()).await.is_ok() {
@@ -50,6 +52,18 @@ pub async fn run(context: Context) {
         }
         // folders may be others now: they are looked for anew
         drop(watcher);
+    }
+}
+
+fn report(log: &Log, reread: &Reread) {
+    for sentence in &reread.newly_wrong {
+        log.warn(sentence);
+    }
+    if reread.is_in_order_again {
+        log.note("the settings are in order again");
+    }
+    if !reread.changed.is_empty() {
+        log.note(&format!("settings were changed: {}", reread.changed.join(", ")));
     }
 }
 
@@ -89,7 +103,7 @@ fn watch(points: &Points, touched: &Arc<Notify>) -> notify::Result<RecommendedWa
 }
 
 fn in_words(error: &notify::Error) -> String {
-    format!("changes of the settings are not noticed until the daemon is restarted: {}", crate::watch::in_words(error))
+    format!("changes of the settings are not noticed until the daemon is restarted: {}", watch_error(error))
 }
 
 /// What has to be watched to hear of any change: the folders of the files, of what they link to, and of what is not there yet.
