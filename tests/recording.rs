@@ -209,6 +209,9 @@ fn on_a_full_disk_an_exec_never_loses_output_silently() {
             answered += 1;
             let printed = result["stdout"].as_str().map_or(0, str::len);
             assert_eq!(printed, 1500, "{language}, round {round}: {result}");
+            // as it is printed, too
+            let output = root.run(&["exec", "-l", language, code]);
+            assert_eq!((output.code, output.stdout.len()), (0, 1500), "{language}, round {round}: {}", output.stderr);
         }
         // it prints while the disk is full and no daemon is there
         let detached = root.json(&["exec", "-l", "bash", "--json", "--detach", "echo >begun; sleep 0.3; printf %01500d 7; echo >printed"]);

@@ -107,6 +107,7 @@ pub async fn follow(context: &Context, live: &Arc<Live>, outbox: &Outbox) {
         }
     };
     let runtime = live.runtime();
+    let mut pushing = Pushing { live, outbox, pushed: PerStream::default(), is_over: false };
     let mut reader = Reader::new(&context.paths.recording(runtime), start);
     let mut activity = context.registry.runtime(runtime).map(|handle| handle.activity());
     loop {
@@ -118,8 +119,11 @@ pub async fn follow(context: &Context, live: &Arc<Live>, outbox: &Outbox) {
         if let Some(activity) = &mut activity {
             activity.mark_unchanged();
         }
-        if !push_to(&mut reader, end.unwrap_or(Offset::MAX), live.id, outbox).await || end.is_some() {
+        if !pushing.push_to(&mut reader, end.unwrap_or(Offset::MAX)).await {
             return;
+        }
+        if pushing.is_over || end.is_some() {
+            return pushing.push_unrecorded().await;
         }
         tokio::select! {
             _ = progress.changed() => {}
@@ -134,42 +138,86 @@ pub async fn follow(context: &Context, live: &Arc<Live>, outbox: &Outbox) {
     }
 }
 
-/// Everything that is there; `false` when the client has gone or the call's result was read.
-async fn push_to(reader: &mut Reader, until: Offset, exec: ExecId, outbox: &Outbox) -> bool {
-    let mut is_over = false;
-    loop {
-        let mut pieces: Vec<(Stream, Vec<u8>)> = Vec::new();
-        let outcome = reader.read(until, BATCH, |_, _, record| {
-            let (stream, bytes) = match record {
-                Record::Stdout(bytes) => (Stream::Stdout, bytes),
-                Record::Stderr(bytes) => (Stream::Stderr, bytes),
-                Record::Result(result) if result.id == exec => {
-                    is_over = true;
+/// What of an exec has been pushed to one client.
+struct Pushing<'a> {
+    live: &'a Arc<Live>,
+    outbox: &'a Outbox,
+    pushed: PerStream<u64>,
+    /// Its result was read.
+    is_over: bool,
+}
+
+impl Pushing<'_> {
+    /// Everything that is in the recording, as far as it has all of a stream; `false` when the client has gone.
+    async fn push_to(&mut self, reader: &mut Reader, until: Offset) -> bool {
+        loop {
+            let mut pieces: Vec<(Stream, Vec<u8>)> = Vec::new();
+            let mut is_over = self.is_over;
+            let outcome = reader.read(until, BATCH, |_, _, record| {
+                let (stream, bytes) = match record {
+                    Record::Stdout(bytes) => (Stream::Stdout, bytes),
+                    Record::Stderr(bytes) => (Stream::Stderr, bytes),
+                    Record::Result(result) if result.id == self.live.id => {
+                        is_over = true;
+                        return;
+                    }
+                    _ => return,
+                };
+                if is_over {
                     return;
                 }
-                _ => return,
-            };
-            if is_over {
-                return;
+                match pieces.last_mut() {
+                    Some((last, piece)) if *last == stream && piece.len() + bytes.len() <= PUSH_BYTES => piece.extend_from_slice(bytes),
+                    _ => pieces.push((stream, bytes.to_vec())),
+                }
+            });
+            self.is_over = is_over;
+            for (stream, mut bytes) in pieces {
+                let room = self.live.recorded_until(stream).saturating_sub(*self.pushed_of(stream));
+                bytes.truncate(usize::try_from(room).unwrap_or(usize::MAX));
+                if !self.push(stream, &bytes).await {
+                    return false;
+                }
             }
-            match pieces.last_mut() {
-                Some((last, piece)) if *last == stream && piece.len() + bytes.len() <= PUSH_BYTES => piece.extend_from_slice(bytes),
-                _ => pieces.push((stream, bytes.to_vec())),
-            }
-        });
-        for (stream, bytes) in pieces {
-            let base64 = base64::engine::general_purpose::STANDARD.encode(bytes);
-            outbox.line(&Push::ExecOutput { exec, stream, base64 });
-            if !outbox.drained().await {
-                return false;
+            match outcome {
+                _ if self.is_over => return true,
+                Ok(true) => {}
+                Err(ReadError::Dropped { first }) => reader.seek(first),
+                Ok(false) | Err(_) => return true,
             }
         }
-        match outcome {
-            _ if is_over => return false,
-            Ok(true) => {}
-            Err(ReadError::Dropped { first }) => reader.seek(first),
-            Ok(false) | Err(_) => return true,
+    }
+
+    /// The rest of streams of which the recording has not all (the disk was full), as far as it was kept in memory.
+    async fn push_unrecorded(&mut self) {
+        for stream in [Stream::Stdout, Stream::Stderr] {
+            if self.live.recorded_until(stream) == u64::MAX {
+                continue;
+            }
+            let rest = self.live.kept_from(stream, *self.pushed_of(stream));
+            for piece in rest.chunks(PUSH_BYTES) {
+                if !self.push(stream, piece).await {
+                    return;
+                }
+            }
         }
+    }
+
+    fn pushed_of(&mut self, stream: Stream) -> &mut u64 {
+        match stream {
+            Stream::Stdout => &mut self.pushed.stdout,
+            Stream::Stderr => &mut self.pushed.stderr,
+        }
+    }
+
+    async fn push(&mut self, stream: Stream, bytes: &[u8]) -> bool {
+        if bytes.is_empty() {
+            return true;
+        }
+        *self.pushed_of(stream) += bytes.len() as u64;
+        let base64 = base64::engine::general_purpose::STANDARD.encode(bytes);
+        self.outbox.line(&Push::ExecOutput { exec: self.live.id, stream, base64 });
+        self.outbox.drained().await
     }
 }
 

@@ -270,6 +270,7 @@ impl Runtime {
     pub(super) fn unrecorded_output_seen(&mut self, bytes: u64) {
         if let Some(current) = self.current().filter(|current| current.start.is_some()) {
             current.unrecorded.seen += bytes;
+            current.calling.live.mark_unrecorded();
         }
     }
 

@@ -41,6 +41,8 @@ pub struct Live {
 pub struct Captured {
     pub head: Vec<u8>,
     pub total: u64,
+    /// From here on, parts of it are not in the recording.
+    pub unrecorded_from: Option<u64>,
 }
 
 impl Live {
@@ -97,6 +99,35 @@ impl Live {
         captured.total += bytes.len() as u64;
         let room = (MAX_OUTPUT as usize).saturating_sub(captured.head.len());
         captured.head.extend_from_slice(&bytes[..bytes.len().min(room)]);
+    }
+
+    /// What is printed next, on either stream, is not in the recording.
+    pub fn mark_unrecorded(&self) {
+        let mut captured = self.captured();
+        let PerStream { stdout, stderr } = &mut *captured;
+        for captured in [stdout, stderr] {
+            captured.unrecorded_from.get_or_insert(captured.total);
+        }
+    }
+
+    /// Up to where the recording has all of a stream; without a limit if it has everything.
+    pub fn recorded_until(&self, stream: Stream) -> u64 {
+        let captured = self.captured();
+        match stream {
+            Stream::Stdout => captured.stdout.unrecorded_from,
+            Stream::Stderr => captured.stderr.unrecorded_from,
+        }
+        .unwrap_or(u64::MAX)
+    }
+
+    /// The part of a stream that was kept, from this byte on.
+    pub fn kept_from(&self, stream: Stream, from: u64) -> Vec<u8> {
+        let captured = self.captured();
+        let captured = match stream {
+            Stream::Stdout => &captured.stdout,
+            Stream::Stderr => &captured.stderr,
+        };
+        captured.head.get(usize::try_from(from).unwrap_or(usize::MAX)..).unwrap_or_default().to_vec()
     }
 
     pub fn bytes(&self) -> PerStream<u64> {
