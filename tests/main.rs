@@ -35,6 +35,7 @@ mod lifecycle;
 mod live;
 mod mcp;
 mod migration;
+mod names;
 mod packaging;
 mod pause;
 mod privacy;
