@@ -144,7 +144,7 @@ mod tests {
         ] {
             assert_eq!(perceived_row(ansi), PerceivedRow { text: text.into(), hidden }, "{:?}", String::from_utf8_lossy(ansi));
         }
-        assert_eq!(hidden_ranges(b"a\x1b[8mbc\n\x1b[0md"), [5..8]);
+        assert!(matches!(hidden_ranges(b"a\x1b[8mbc\n\x1b[0md").as_slice(), [range] if *range == (5..8)));
     }
 
     #[test]

@@ -99,13 +99,10 @@ async fn write_out(mut stdout: StdioWriter, mut queue: mpsc::UnboundedReceiver<V
     while let Some(message) = queue.recv().await {
         let mut rest = message.as_slice();
         while !rest.is_empty() {
-            let written = match stdout.write(rest).await {
-                Ok(written @ 1..) => written,
-                Ok(0) | Err(_) => {
-                    queued.bytes.send_replace(None);
-                    queued.wake();
-                    return;
-                }
+            let Ok(written @ 1..) = stdout.write(rest).await else {
+                queued.bytes.send_replace(None);
+                queued.wake();
+                return;
             };
             rest = &rest[written..];
             if rest.is_empty() {

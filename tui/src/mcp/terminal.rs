@@ -258,7 +258,7 @@ fn lines(shot: &ScreenShot) -> String {
         }
         lines.push(row.text);
     }
-    joined(lines, shot.scrollback.len())
+    joined(&lines, shot.scrollback.len())
 }
 
 /// The rows with all text that is in them.
@@ -268,11 +268,11 @@ fn raw_lines(shot: &ScreenShot) -> String {
         Seen::default().feed(line.ansi.as_bytes(), 0, &mut text);
         String::from_utf8_lossy(&text.bytes).trim_end_matches(' ').to_owned()
     };
-    joined(shot.scrollback.iter().chain(&shot.rows).map(plain).collect(), shot.scrollback.len())
+    joined(&shot.scrollback.iter().chain(&shot.rows).map(plain).collect::<Vec<_>>(), shot.scrollback.len())
 }
 
 /// Blank rows at the end of the screen are left out, of the scrollback none.
-fn joined(lines: Vec<String>, scrollback: usize) -> String {
+fn joined(lines: &[String], scrollback: usize) -> String {
     let used = lines.iter().rposition(|line| !line.is_empty()).map_or(0, |last| last + 1).max(scrollback);
     lines[..used].iter().flat_map(|line| [line.as_str(), "\n"]).collect()
 }
