@@ -246,6 +246,9 @@ fn hooks_are_set_up_and_taken_away_exactly() {
     std::fs::write(&file, before).expect("writes");
     let shown = root.run(&["hook", "install", "claude"]);
     assert_eq!(shown.code, 2, "nobody is there to ask");
+    assert!(shown.stdout.contains("hooks will be added to") && shown.stdout.contains("--show prints the change"), "{}", shown.stdout);
+    assert!(!shown.stdout.contains("+ "), "{}", shown.stdout);
+    let shown = root.run(&["hook", "install", "claude", "--show"]);
     assert!(shown.stdout.contains("+ ") && shown.stdout.contains("hook claude-code"), "{}", shown.stdout);
     assert_eq!(std::fs::read_to_string(&file).expect("reads"), before);
     root.run(&["hook", "install", "claude-code", "--yes"]).ok();
@@ -404,4 +407,38 @@ fn whoever_is_waited_for_is_told_once_and_not_while_they_look() {
     wait_until("the end to be told", || notices() == [first.clone(), second.clone(), end.clone()]);
     root.run(&["kill", "other"]).ok();
     assert_eq!(notices().len(), 3, "whoever ends something knows of it");
+}
+
+#[test]
+fn b8_hooks_leave_everything_else_of_the_file_as_it_is() {
+    use std::os::unix::fs::{MetadataExt, PermissionsExt};
+    let root = Root::new();
+    let real = root.join("dotfiles/settings.json");
+    let file = root.join("home/.claude/settings.json");
+    let before = "{\r\n  \"model\": \"opus\",\r\n  \"big\": 123456789012345678901234567890,\r\n  \"a\": 1,\r\n  \"a\": 2,\r\n  \"u\": \"\\u00e9\"\r\n}\r\n";
+    for folder in [&real, &file] {
+        std::fs::create_dir_all(folder.parent().expect("a folder")).expect("makes it");
+    }
+    std::fs::write(&real, before).expect("writes");
+    std::fs::set_permissions(&real, std::fs::Permissions::from_mode(0o640)).expect("changes");
+    std::os::unix::fs::symlink(&real, &file).expect("links");
+    root.run(&["hook", "install", "claude-code", "--yes"]).ok();
+    let after = std::fs::read_to_string(&real).expect("reads");
+    let ours = after.find("\"hooks\"").expect("installed");
+    assert!(before.starts_with(after[..ours].trim_end().trim_end_matches(',')), "{after}");
+    assert_eq!(after.matches('\n').count(), after.matches("\r\n").count(), "{after:?}");
+    assert!(after.contains("123456789012345678901234567890") && after.contains("\"a\": 1") && after.contains("\\u00e9"), "{after}");
+    assert!(file.is_symlink() && std::fs::metadata(&real).expect("there").mode() & 0o7777 == 0o640);
+    // changed meanwhile: ours go, the rest stays to the byte
+    std::fs::write(&real, after.replace("opus", "sonnet")).expect("writes");
+    root.run(&["hook", "uninstall", "claude-code", "--yes"]).ok();
+    assert_eq!(std::fs::read_to_string(&real).expect("reads"), before.replace("opus", "sonnet"));
+    assert!(file.is_symlink());
+    // a second name of the file stays one
+    let other = root.join("dotfiles/second.json");
+    std::fs::hard_link(&real, &other).expect("links");
+    root.run(&["hook", "install", "claude-code", "--yes"]).ok();
+    assert_eq!(std::fs::metadata(&other).expect("there").ino(), std::fs::metadata(&real).expect("there").ino());
+    root.run(&["hook", "uninstall", "claude-code", "--yes"]).ok();
+    assert_eq!(std::fs::read_to_string(&other).expect("reads"), before.replace("opus", "sonnet"));
 }

@@ -308,3 +308,22 @@ fn a_dash_is_standard_output_and_a_path_is_printed_without_its_escapes() {
     assert_eq!(said.code, 0, "{said:?}");
     assert!(!said.stderr.contains('\x1b') && said.stderr.contains("b.txt"), "{said:?}");
 }
+
+#[test]
+fn b8_large_events_are_imported_and_what_is_too_large_is_named() {
+    let root = Root::new();
+    let header = "{\"version\":2,\"width\":80,\"height\":24}\n";
+    let large = format!("{header}[0.1,\"o\",\"{}end\"]\n", "x".repeat(9 << 20));
+    assert_eq!(root.run_with_input(&["import", "-", "-n", "large"], large.as_bytes()).ok(), "large\n");
+    assert!(root.screen("large").contains("xend"), "{}", root.screen("large"));
+    // other texts are cut, and any other request that is too large is answered
+    let marker = format!("{header}[0.1,\"m\",\"{}\"]\n", "x".repeat(9 << 20));
+    root.run_with_input(&["import", "-", "-n", "marker"], marker.as_bytes()).ok();
+    let title = format!("{{\"version\":2,\"width\":80,\"height\":24,\"title\":\"{}\"}}\n", "x".repeat(9 << 20));
+    root.run_with_input(&["import", "-", "-n", "title"], title.as_bytes()).ok();
+    let mut wire = crate::support::wire::Wire::greeted(&root.socket());
+    let line = format!("{{\"id\": 5, \"request\": \"show\", \"name\": \"{}\"}}\n", "x".repeat(9 << 20));
+    let _ = wire.write(line.as_bytes());
+    let answer = wire.line().expect("an answer, not a closed connection");
+    assert!(answer.to_string().contains("too large"), "{answer}");
+}

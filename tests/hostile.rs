@@ -157,10 +157,19 @@ fn promise_12_nor_when_it_is_searched_listed_exported_or_told() {
         id += 1;
         wire.call(id, request)
     };
-    let new = json!({"request": "new", "name": "named", "here": "/", "no_run": true, "task": short, "mode": short, "user": short, "channel": short,
+    for label in ["mode", "user", "channel", "group"] {
+        let refused = call(json!({"request": "new", "name": "named", "here": "/", "no_run": true, label: short}));
+        assert_eq!(refused["failure"]["code"], "usage", "{label}: {refused}");
+    }
+    let new = json!({"request": "new", "name": "named", "here": "/", "no_run": true, "task": short,
         "context": {"key": short}, "metadata": {"model": short}});
     let made = call(new);
     assert!(made["failure"].is_null(), "{made}");
+    // older versions took any label
+    let database = root.database();
+    database.execute("UPDATE sessions SET mode = ?1 WHERE task IS NOT NULL", [&short]).expect("updates");
+    database.execute("UPDATE threads SET user = ?1, channel = ?1 WHERE name = 'named'", [&short]).expect("updates");
+    drop(database);
     assert!(call(json!({"request": "tell", "name": "named", "type": "note", "data": {"text": short}}))["failure"].is_null());
     assert!(call(json!({"request": "learn", "name": "named", "text": short, "file": short}))["failure"].is_null());
     assert!(call(json!({"request": "tool_call", "name": "named", "tool": "Bash", "input": short, "output": short}))["ok"].is_object());
@@ -226,4 +235,30 @@ fn promise_12_nor_when_it_is_searched_listed_exported_or_told() {
     crate::dashboard::odd::assert_only_drawing(&term);
     let log = std::fs::read(root.join("state/daemon.log")).expect("the log");
     assert_eq!(trespass(&log), None, "the log");
+}
+
+#[test]
+fn a_program_cannot_read_the_clipboard_of_an_attached_terminal() {
+    let root = Root::new();
+    root.start("live", crate::support::BASH);
+    let mut term = Term::open(&root, 90, 30, &["attach", "live"]);
+    // octal escapes have three digits at most: what follows them is text
+    for query in [
+        r"\033]52;c;?\007",
+        r"\23552;c;?\007",
+        r"\302\23552;c;?\007",
+        r"\235052;c;?\234",
+        r"\033]5522;type=read;dGV4dA==\033\\",
+        r"\2355522;loc=primary:type=read;\007",
+    ] {
+        root.run(&["send", "live", "--enter", &format!("printf '{query}'")]).ok();
+    }
+    root.run(&["send", "live", "--enter", "echo all-$((40+2))"]).ok();
+    term.wait_for_text("all-42");
+    let bytes = term.bytes();
+    for part in [&b"\x1b]52;"[..], b"\x9d52;", b"\x9d052;", b"\x1b]5522;", b"\x9d5522;"] {
+        assert!(!crate::support::term::contains(&bytes, part), "{part:?} in {:?}", String::from_utf8_lossy(&bytes));
+    }
+    term.send(b"\x02d");
+    assert_eq!(term.wait_exit(), 0);
 }

@@ -37,6 +37,7 @@ mod lifecycle;
 mod live;
 mod mcp;
 mod migration;
+mod names;
 mod packaging;
 mod pause;
 mod privacy;

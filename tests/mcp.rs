@@ -3,6 +3,7 @@
 
 pub mod client;
 mod connection;
+mod hidden;
 pub mod official;
 mod runtime;
 mod schema;

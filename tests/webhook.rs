@@ -471,3 +471,19 @@ fn what_cannot_be_told_is_refused_with_a_sentence() {
     assert!(twice.contains("https://example.com/") && twice.contains("more of its id"), "{twice}");
     assert_eq!(root.json(&["webhook", "rm", "https://example.com/", "--json"])["url"], "https://example.com/");
 }
+
+#[test]
+fn b8_hanging_endpoints_do_not_delay_a_good_one() {
+    let root = root("[webhooks]\nfirst_retry = \"50ms\"\nmax_retry = \"100ms\"\ntimeout = \"60s\"\n");
+    let hanging = Server::start(|_| Reply::Hang);
+    let good = Server::start(|_| Reply::Status(204));
+    for number in 0..20 {
+        add(&root, &format!("http://{}/{number}", hanging.address()), &["--event", "start"]);
+    }
+    add(&root, &good.url(), &["--event", "start"]);
+    let began = std::time::Instant::now();
+    run_session(&root, "api");
+    good.wait(1);
+    // far below the timeout that the others wait for
+    assert!(began.elapsed() < std::time::Duration::from_secs(20), "{:?}", began.elapsed());
+}

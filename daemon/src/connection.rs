@@ -23,6 +23,9 @@ const MAX_WAITING: usize = 8 << 20;
 /// Typed bytes get this long to reach the program before a request that is about the attachment.
 const LAST_KEYS: Duration = Duration::from_secs(1);
 
+/// How long a client may go on writing after it was refused.
+const DISCARDING: Duration = Duration::from_secs(2);
+
 /// Room made for each read.
 const READ_BYTES: usize = 4 << 10;
 
@@ -192,9 +195,26 @@ impl Reading {
                     Err((id, failure)) => self.refuse(id, failure),
                 },
                 Ok(None) => return,
-                Err(failure) => return self.refuse(0, failure),
+                Err(failure) => {
+                    self.refuse(0, failure);
+                    return self.discard().await;
+                }
             }
         }
+    }
+
+    /// Reads on for a while without looking: a client that is still writing sees its refusal only when it has written.
+    async fn discard(&mut self) {
+        let discarding = async {
+            loop {
+                self.bytes.clear();
+                self.bytes.reserve(READ_BYTES);
+                if !matches!((&*self.stream).read_buf(&mut self.bytes).await, Ok(1..)) {
+                    return;
+                }
+            }
+        };
+        let _ = tokio::time::timeout(DISCARDING, discarding).await;
     }
 
     /// Whether the client has closed its end. One that only sends no more still reads answers.
@@ -257,7 +277,7 @@ impl Reading {
         if *first == b'{' {
             let Some(end) = self.bytes.iter().position(|byte| *byte == b'\n') else {
                 if self.bytes.len() > MAX_LINE {
-                    return Err(Failure::usage(format!("a line is longer than {MAX_LINE} bytes")));
+                    return Err(Failure::usage(format!("the request is too large: a line has at most {MAX_LINE} bytes")));
                 }
                 return Ok(None);
             };

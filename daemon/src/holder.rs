@@ -57,9 +57,11 @@ pub fn why_silent(holder: u32) -> Option<String> {
         .map(|_| format!("its holder (pid {holder}) is stopped: `kill -CONT {holder}` lets it go on"))
 }
 
-/// Lets a holder go on that was stopped.
+/// Lets a holder go on that was stopped. Its number may be another process's by now, which is left alone.
 pub fn go_on(holder: u32) {
-    tree::signal(holder, rustix::process::Signal::CONT);
+    if tree::has_role(holder) {
+        tree::signal(holder, rustix::process::Signal::CONT);
+    }
 }
 
 /// Whether a shell waits for a child of its own process group, as for the commands of its start files: a job at its prompt has a

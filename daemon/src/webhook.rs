@@ -19,8 +19,19 @@ use crate::context::Context;
 use crate::store::{Head, Settled};
 use send::{Message, Outcome};
 
-/// Attempts under way at once. A thread each, because tokio's own few are for files, which must never wait for a network.
-const MAX_SENDERS: usize = 16;
+/// Attempts under way at once: one per endpoint, so this is a bound on endpoints that hang, not on those that work. A thread each,
+/// because tokio's own few are for files, which must never wait for a network.
+const MAX_SENDERS: usize = 256;
+
+/// Of which for deliveries that have failed before: endpoints that hang must leave room for those that do not.
+const MAX_RETRYING: usize = 192;
+
+/// Whether a delivery has failed before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Attempt {
+    First,
+    Again,
+}
 
 /// What TLS needs, with room.
 const SENDER_STACK: usize = 1 << 20;
@@ -32,24 +43,31 @@ const STORE_PAUSE: Duration = Duration::from_secs(10);
 #[derive(Clone)]
 pub struct Post {
     senders: Arc<Semaphore>,
+    retrying: Arc<Semaphore>,
 }
 
 impl Default for Post {
     fn default() -> Self {
-        Self { senders: Arc::new(Semaphore::new(MAX_SENDERS)) }
+        Self { senders: Arc::new(Semaphore::new(MAX_SENDERS)), retrying: Arc::new(Semaphore::new(MAX_RETRYING)) }
     }
 }
 
 impl Post {
     /// One attempt, in a thread of its own that ends with it.
-    pub async fn send(&self, message: Message, timeout: Duration) -> Outcome {
-        let Ok(permit) = Arc::clone(&self.senders).acquire_owned().await else {
-            return Outcome::failed("nothing is sent any more");
+    pub async fn send(&self, message: Message, attempt: Attempt, timeout: Duration) -> Outcome {
+        let closed = || Outcome::failed("nothing is sent any more");
+        let retrying = match attempt {
+            Attempt::First => None,
+            Attempt::Again => match Arc::clone(&self.retrying).acquire_owned().await {
+                Ok(permit) => Some(permit),
+                Err(_) => return closed(),
+            },
         };
+        let Ok(permit) = Arc::clone(&self.senders).acquire_owned().await else { return closed() };
         let (answer, answered) = oneshot::channel();
         let thread = std::thread::Builder::new().name("webhook".into()).stack_size(SENDER_STACK).spawn(move || {
             let outcome = send::send(&message, timeout);
-            drop(permit);
+            drop((permit, retrying));
             let _ = answer.send(outcome);
         });
         match thread {
@@ -119,7 +137,8 @@ async fn attempt(context: Context, head: Head) {
     let (webhook, number) = (head.webhook, head.number);
     let attempts = head.attempts + 1;
     let queued_at = head.queued_at;
-    let outcome = context.post.send(head.message, context.config().webhooks.timeout.duration()).await;
+    let attempt = if head.attempts > 0 { Attempt::Again } else { Attempt::First };
+    let outcome = context.post.send(head.message, attempt, context.config().webhooks.timeout.duration()).await;
     let config = &context.config().webhooks;
     let now = context.clock.now();
     let settled = match outcome {

@@ -29,6 +29,7 @@ pub struct Config {
     pub recording: RecordingConfig,
     pub policy: PolicyConfig,
     /// How many sessions of a group run at once.
+    #[serde(deserialize_with = "with_composed_keys")]
     pub groups: BTreeMap<String, u64>,
     pub runtime: RuntimeConfig,
     pub cleanup: CleanupConfig,
@@ -341,6 +342,12 @@ pub struct Keys {
     /// Keys of the dashboard by the name of the action, in the place of the usual ones.
     #[serde(deserialize_with = "one_or_more")]
     pub dashboard: BTreeMap<String, Vec<String>>,
+}
+
+/// Names of groups in the form in which they are stored with sessions.
+fn with_composed_keys<'de, D: Deserializer<'de>>(deserializer: D) -> Result<BTreeMap<String, u64>, D::Error> {
+    let groups = BTreeMap::<String, u64>::deserialize(deserializer)?;
+    Ok(groups.into_iter().map(|(name, limit)| (crate::text::composed(&name), limit)).collect())
 }
 
 /// `kill = "x"` or `kill = ["x", "delete"]`.

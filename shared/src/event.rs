@@ -121,7 +121,7 @@ pub fn check_type(kind: &str) -> Result<(), String> {
 
 /// Whether any event can have this type.
 pub fn is_type(kind: &str) -> bool {
-    let is_plain = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.' | ':');
+    let is_plain = |c: char| c.is_alphanumeric() && !crate::text::is_unsafe(c) || matches!(c, '_' | '-' | '.' | ':');
     !kind.is_empty() && kind.chars().count() <= MAX_TYPE && kind.chars().all(is_plain)
 }
 
@@ -134,7 +134,7 @@ mod tests {
         for kind in ["deployed", "ci.build-2", "größe", "notify"] {
             check_type(kind).expect(kind);
         }
-        for kind in ["", "two words", "a\x1b", &"x".repeat(65)] {
+        for kind in ["", "two words", "a\x1b", "a\u{3164}", &"x".repeat(65)] {
             assert!(check_type(kind).is_err(), "{kind:?}");
         }
         assert!(check_type("complete").expect_err("ours").contains("sessions-tui complete"));

@@ -19,6 +19,7 @@ pub mod keys;
 pub mod lease;
 pub mod live;
 pub mod message;
+pub mod model_text;
 pub mod name;
 pub mod paths;
 pub mod policy;

@@ -5,6 +5,7 @@ mod csi;
 mod emulator;
 mod event;
 mod glyph;
+mod hidden;
 mod keyframe;
 mod modes;
 mod passthrough;
@@ -21,6 +22,7 @@ mod token;
 
 pub use emulator::ScrolledLine;
 pub use event::{Event, Located, NotificationSource};
+pub use hidden::{PerceivedRow, hidden_ranges, perceived_output, perceived_row};
 pub use keyframe::{Extra, Keyframe};
 pub use modes::{Charset, CursorShape, KeyFlags, Modes, SavedModes};
 pub use passthrough::Passthrough;
@@ -60,7 +62,7 @@ pub struct Cursor {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[expect(clippy::struct_excessive_bools, reason = "five independent attributes of a cell")]
 pub struct Cell<'a> {
-    /// Empty when nothing was drawn here.
+    /// Empty when nothing was drawn here, or what was drawn is concealed.
     pub text: &'a str,
     /// 0 is the second half of a wide character.
     pub width: u8,
@@ -182,12 +184,12 @@ impl Screen {
         })
     }
 
-    /// The text of a row without trailing blanks.
+    /// The text of a row without trailing blanks; concealed text is blank.
     pub fn row_text(&self, row: u16) -> String {
         let mut text = String::new();
         for col in 0..self.size().cols {
             match self.canvas.emulator.cell(row, col) {
-                Some(("", 1, _)) => text.push(' '),
+                Some(("", width, _)) => text.extend(std::iter::repeat_n(' ', usize::from(width))),
                 Some((cell, _, _)) => text.push_str(cell),
                 None => break,
             }

@@ -170,6 +170,9 @@ pub struct Hit {
     pub line: String,
     /// Where in the line the matches are, in bytes: each from, to.
     pub ranges: Vec<(usize, usize)>,
+    /// The line as a person could see it, where parts of it were concealed or in the colour of their background.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub perceived: Option<String>,
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub before: Vec<String>,
     #[serde(skip_serializing_if = "Vec::is_empty", default)]

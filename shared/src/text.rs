@@ -2,24 +2,68 @@
 
 use std::fmt::Write;
 
+use unicode_normalization::UnicodeNormalization;
 use unicode_width::UnicodeWidthChar;
 
-/// Whether a character can act on a terminal or lie about order, instead of being seen.
-fn is_unsafe(c: char) -> bool {
-    c.is_control() || matches!(c, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}')
+/// Combining marks on one character that are shown. Writing systems need up to four; stacks of more only cover other lines.
+pub const MAX_MARKS: usize = 4;
+
+/// Whether a character can act on a terminal, reorder text, or hide in it: controls, bidirectional and zero-width characters,
+/// fillers, tags, and selectors that no font shows.
+pub fn is_unsafe(c: char) -> bool {
+    c.is_control()
+        || matches!(c,
+            '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}'..='\u{1160}' | '\u{17b4}'..='\u{17b5}' | '\u{180b}'..='\u{180f}'
+            | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{3164}' | '\u{feff}' | '\u{ffa0}'
+            | '\u{fff9}'..='\u{fffb}' | '\u{1d173}'..='\u{1d17a}' | '\u{e0000}'..='\u{e0fff}')
 }
 
-/// Control, bidirectional and zero-width characters shown as `·`.
+/// Whether a character leaves a mark on the screen by itself.
+fn has_ink(c: char) -> bool {
+    !is_unsafe(c) && !c.is_whitespace() && c != '\u{2800}' && c.width().unwrap_or(0) > 0
+}
+
+/// Whether nothing of the text can be seen.
+pub fn is_blank(text: &str) -> bool {
+    !text.chars().any(has_ink)
+}
+
+/// The composed form (NFC), in which texts that look the same are the same.
+pub fn composed(text: &str) -> String {
+    text.nfc().collect()
+}
+
+/// Unsafe characters shown as `·`, and so is a stack of combining marks beyond [`MAX_MARKS`].
 pub fn visible(text: &str) -> String {
-    text.chars().map(|c| if is_unsafe(c) { '·' } else { c }).collect()
+    let mut out = String::with_capacity(text.len());
+    let mut marks = 0;
+    for c in text.chars() {
+        let is_mark = !is_unsafe(c) && c.width() == Some(0);
+        marks = if is_mark { marks + 1 } else { 0 };
+        match c {
+            _ if is_unsafe(c) => out.push('·'),
+            _ if marks <= MAX_MARKS => out.push(c),
+            _ if marks == MAX_MARKS + 1 => out.push('·'),
+            _ => {}
+        }
+    }
+    out
 }
 
 pub fn is_visible(text: &str) -> bool {
     !text.chars().any(is_unsafe)
 }
 
-/// The same JSON, without anything in it that could act on a terminal or lie about order: those characters are only in strings,
-/// where JSON has another way to write them.
+/// Whether a character has more combining marks than are shown.
+pub fn has_mark_stack(text: &str) -> bool {
+    let mut marks = 0;
+    text.chars().any(|c| {
+        marks = if c.width() == Some(0) { marks + 1 } else { 0 };
+        marks > MAX_MARKS
+    })
+}
+
+/// The same JSON with every unsafe character escaped: they occur only in strings, where JSON can write them as `\uXXXX`.
 pub fn visible_json(json: String) -> String {
     let is_fine = |c: char| c == '\n' || !is_unsafe(c);
     if json.chars().all(is_fine) {
@@ -30,8 +74,9 @@ pub fn visible_json(json: String) -> String {
         if is_fine(c) {
             safe.push(c);
         } else {
-            // all of them have four digits
-            let _ = write!(safe, "\\u{:04x}", c as u32);
+            for unit in c.encode_utf16(&mut [0; 2]) {
+                let _ = write!(safe, "\\u{unit:04x}");
+            }
         }
     }
     safe
@@ -117,11 +162,14 @@ mod tests {
         assert_eq!(visible("a\x1b[31mb\u{202e}c\n"), "a·[31mb·c·");
         assert!(is_visible("größe 世界"));
         assert!(!is_visible("tab\there"));
+        assert_eq!(visible("a\u{e0041}\u{3164}b\u{ad}"), "a··b·");
+        assert_eq!(visible(&format!("z{}y", "\u{301}".repeat(3000))), format!("z{}·y", "\u{301}".repeat(MAX_MARKS)));
+        assert!(is_blank("\u{2800} \u{200b}\u{301}") && !is_blank("x") && !is_blank("世"));
     }
 
     #[test]
     fn json_says_the_same_in_characters_that_do_nothing() {
-        let value = serde_json::json!({"a\u{9b}": "b\u{202e}c\u{7f}\u{feff} größe 世界 \n"});
+        let value = serde_json::json!({"a\u{9b}": "b\u{202e}c\u{7f}\u{feff}\u{e0041} größe 世界 \n"});
         let text = visible_json(serde_json::to_string_pretty(&value).expect("JSON"));
         assert!(text.lines().all(is_visible), "{text:?}");
         assert!(text.contains("größe 世界"));

@@ -56,10 +56,13 @@ fn promise_12_nothing_named_or_told_or_printed_acts_on_the_terminal() {
         let answer = wire.call(id, request);
         assert!(answer["failure"].is_null(), "{answer}");
     };
-    call(
-        json!({"request": "new", "name": "named", "here": "/", "no_run": true, "task": short, "mode": short, "user": short, "channel": short,
-        "context": {short.clone(): short, "list": [short]}, "metadata": {"model": short}}),
-    );
+    call(json!({"request": "new", "name": "named", "here": "/", "no_run": true, "task": short,
+        "context": {short.clone(): short, "list": [short]}, "metadata": {"model": short}}));
+    // older versions took any label
+    let database = root.database();
+    database.execute("UPDATE sessions SET mode = ?1 WHERE task IS NOT NULL", [&short]).expect("updates");
+    database.execute("UPDATE threads SET user = ?1, channel = ?1 WHERE name = 'named'", [&short]).expect("updates");
+    drop(database);
     call(json!({"request": "tell", "name": "named", "type": "note", "data": {short.clone(): short}}));
     call(json!({"request": "learn", "name": "named", "text": short, "file": short}));
     call(

@@ -193,3 +193,44 @@ fn sockets_do_as_well_as_pipes() {
     input.shutdown(std::net::Shutdown::Write).expect("closes");
     wait_until("it to end", || child.try_wait().expect("a child of ours").is_some());
 }
+
+/// A client that pipes its requests in, closes, and only then begins to read, slowly.
+#[test]
+fn b8_the_last_answer_reaches_a_client_that_reads_slowly() {
+    use std::io::{Read, Write};
+    let root = Root::new();
+    let mut child = root.command(&["mcp"]).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().expect("starts");
+    let mut stdin = child.stdin.take().expect("its input");
+    let params = json!({"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}});
+    let code = json!({"action": "exec", "language": "python", "command": "print('x' * 60000)", "workspace": root.work()});
+    let mut lines = vec![
+        json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params}),
+        json!({"jsonrpc": "2.0", "method": "notifications/initialized"}),
+    ];
+    for id in 2..8 {
+        lines.push(json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": {"name": "runtime", "arguments": code}}));
+    }
+    // the first call starts the daemon and the interpreter; answers are not waited for
+    root.run(&["exec", "--language", "python", "pass"]);
+    for line in &lines {
+        stdin.write_all(format!("{line}\n").as_bytes()).expect("writes");
+    }
+    let mut output = child.stdout.take().expect("its output");
+    std::thread::sleep(Duration::from_secs(3));
+    drop(stdin);
+    std::thread::sleep(Duration::from_secs(7));
+    let (mut bytes, mut part) = (Vec::new(), [0; 4096]);
+    loop {
+        let count = output.read(&mut part).expect("reads");
+        if count == 0 {
+            break;
+        }
+        bytes.extend_from_slice(&part[..count]);
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    child.wait().expect("ends");
+    let text = String::from_utf8(bytes).expect("text");
+    assert!(text.ends_with('\n'), "the last line is cut: {:?}", &text[text.len().saturating_sub(80)..]);
+    let answered = text.lines().filter(|line| serde_json::from_str::<serde_json::Value>(line).expect("whole lines")["id"].is_u64()).count();
+    assert_eq!(answered, 7);
+}

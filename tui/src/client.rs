@@ -12,7 +12,7 @@ use interprocess::local_socket::tokio::prelude::*;
 use interprocess::local_socket::traits::StreamCommon;
 use serde::de::DeserializeOwned;
 use shared::frame;
-use shared::message::{Answer, Call, Code, Failure, Hello, HelloLine, INPUT, OUTPUT, PROTOCOL, Push, Request};
+use shared::message::{Answer, Call, Code, Failure, Hello, HelloLine, INPUT, MAX_LINE, OUTPUT, PROTOCOL, Push, Request};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 /// Room made for each read: a picture or a screenful of output.
@@ -71,8 +71,7 @@ impl Client {
         let mut line = serde_json::to_vec(&HelloLine { hello })?;
         line.push(b'\n');
         if let Some(request) = first {
-            serde_json::to_writer(&mut line, &Call { id: client.next_id, request: request.clone() })?;
-            line.push(b'\n');
+            line.extend(call_line(client.next_id, request.clone())?);
             client.next_id += 1;
         }
         client.stream.write_all(&line).await?;
@@ -113,9 +112,7 @@ impl Client {
     pub async fn send(&mut self, request: Request) -> io::Result<u64> {
         let id = self.next_id;
         self.next_id += 1;
-        let mut line = serde_json::to_vec(&Call { id, request })?;
-        line.push(b'\n');
-        self.stream.write_all(&line).await?;
+        self.stream.write_all(&call_line(id, request)?).await?;
         Ok(id)
     }
 
@@ -224,12 +221,74 @@ impl Client {
 /// The id of a call that travelled with the hello.
 pub const FIRST: u64 = 1;
 
+/// A request that does not fit into a line of the protocol. Nothing of it was sent.
+#[derive(Debug, thiserror::Error)]
+#[error("the request is too large: it has {bytes} bytes, at most {MAX_LINE} can be sent{largest}")]
+struct TooLarge {
+    bytes: usize,
+    /// The part that takes most of it, as words.
+    largest: String,
+}
+
+/// The refusal behind an error of [`Client::send`] that is not about the connection.
+pub fn refusal_of(error: &io::Error) -> Option<Failure> {
+    let too_large = error.get_ref()?.downcast_ref::<TooLarge>()?;
+    Some(Failure::usage(too_large.to_string()))
+}
+
+/// A call as it is sent. The daemon closes connections with longer lines, so those are not begun.
+fn call_line(id: u64, request: Request) -> io::Result<Vec<u8>> {
+    let mut line = serde_json::to_vec(&Call { id, request })?;
+    if line.len() > MAX_LINE {
+        let value: serde_json::Value = serde_json::from_slice(&line)?;
+        let (bytes, path) = largest_text(&value);
+        let largest = if path.is_empty() { String::new() } else { format!("; `{}` has {bytes}", path.join(".")) };
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, TooLarge { bytes: line.len(), largest }));
+    }
+    line.push(b'\n');
+    Ok(line)
+}
+
+/// The longest text in a JSON value, and the names that lead to it.
+fn largest_text(value: &serde_json::Value) -> (usize, Vec<String>) {
+    let below = |name: String, value: &serde_json::Value| {
+        let (bytes, mut path) = largest_text(value);
+        path.insert(0, name);
+        (bytes, path)
+    };
+    let parts: Vec<(usize, Vec<String>)> = match value {
+        serde_json::Value::String(text) => return (text.len(), Vec::new()),
+        serde_json::Value::Array(items) => items.iter().enumerate().map(|(at, item)| below(at.to_string(), item)).collect(),
+        serde_json::Value::Object(fields) => fields.iter().map(|(name, field)| below(name.clone(), field)).collect(),
+        _ => Vec::new(),
+    };
+    parts.into_iter().max_by_key(|(bytes, _)| *bytes).unwrap_or_default()
+}
+
 #[expect(clippy::needless_pass_by_value, reason = "the form map_err wants")]
 fn lost(error: io::Error) -> Failure {
+    if let Some(refusal) = refusal_of(&error) {
+        return refusal;
+    }
     Failure::new(
         Code::Failed,
         format!(
             "the daemon went away before it answered ({error}): whether this was carried out is not known, so look before you repeat it; sessions go on"
         ),
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_request_that_is_too_large_is_named() {
+        let request = Request::Show { name: "x".repeat(MAX_LINE) };
+        let error = call_line(7, request).expect_err("too large");
+        let failure = refusal_of(&error).expect("a refusal");
+        assert!(failure.code == Code::Usage && failure.message.contains("at most 8388608"), "{failure}");
+        assert!(failure.message.contains("name` has 8388608"), "{failure}");
+        assert!(refusal_of(&io::ErrorKind::BrokenPipe.into()).is_none());
+    }
 }

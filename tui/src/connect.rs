@@ -11,7 +11,7 @@ use shared::paths::Paths;
 use shared::runtime::{MARKS, ROLE};
 use tokio::sync::mpsc;
 
-use crate::client::{Acts, Client, FIRST, Silent};
+use crate::client::{Acts, Client, FIRST, Silent, refusal_of};
 use crate::environment;
 
 /// A daemon that another client is starting gets this long to listen.
@@ -65,7 +65,8 @@ pub async fn send_first(paths: &Paths, request: &Request) -> Result<Client, Fail
         };
     }
     let mut client = connect(paths).await?;
-    client.send(request.clone()).await.map_err(|error| no_daemon(format!("the daemon went away: {error}")))?;
+    let went = |error: io::Error| refusal_of(&error).unwrap_or_else(|| no_daemon(format!("the daemon went away: {error}")));
+    client.send(request.clone()).await.map_err(went)?;
     Ok(client)
 }
 
@@ -96,7 +97,10 @@ async fn reach(paths: &Paths, acts: Acts, first: Option<&Request>) -> Result<Opt
                 | io::ErrorKind::ConnectionReset => {}
                 io::ErrorKind::BrokenPipe | io::ErrorKind::NotADirectory => {}
                 io::ErrorKind::TimedOut => return Err(no_daemon(silent(paths, pid_of(&error)))),
-                _ => return Err(no_daemon(format!("cannot reach the daemon at {}: {error}", socket.display()))),
+                _ => {
+                    let cannot = || no_daemon(format!("cannot reach the daemon at {}: {error}", socket.display()));
+                    return Err(refusal_of(&error).unwrap_or_else(cannot));
+                }
             },
         }
     }

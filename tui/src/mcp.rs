@@ -51,17 +51,21 @@ pub async fn serve(paths: &Paths) -> Result<(), Failure> {
         eprintln!("This speaks the Model Context Protocol with an agent, not with a person.");
         eprintln!("See `sessions-tui mcp --help`; ctrl-d leaves.");
     }
-    let (reader, writer, gone) = stdio::open();
+    let (reader, writer, gone, mut output) = stdio::open();
     let server = Server::new(paths.clone(), gone.clone());
     let running = match server.serve((reader, writer)).await {
         Ok(running) => running,
         // a client that only asks what we are, and goes
-        Err(ServerInitializeError::ConnectionClosed(_)) => return Ok(()),
+        Err(ServerInitializeError::ConnectionClosed(_)) => {
+            output.drained().await;
+            return Ok(());
+        }
         Err(error) => return Err(Failure::usage(format!("the client does not speak the Model Context Protocol: {error}"))),
     };
     tokio::select! {
         _ = running.waiting() => {}
         () = async { gone.wait().await; tokio::time::sleep(GRACE).await } => {}
     }
+    output.drained().await;
     Ok(())
 }

@@ -25,7 +25,7 @@ use tokio::task::{AbortHandle, JoinHandle};
 use crate::app::{App, Setting};
 use crate::attach::{self, Wish};
 use crate::background::LateReply;
-use crate::client::{Acts, Client, Incoming};
+use crate::client::{Acts, Client, Incoming, refusal_of};
 use crate::connect::{self, Crashes};
 use crate::event::{Asked, Effect, Event, PaneOrder, Then};
 use crate::replay::typed_behind;
@@ -359,7 +359,11 @@ impl Dashboard {
             Ok(id) => {
                 self.asked.insert(id, asked);
             }
-            Err(_) => {
+            Err(error) => {
+                if let Some(refusal) = refusal_of(&error) {
+                    self.events.push_back(Event::Refused(asked, refusal));
+                    return;
+                }
                 // what it said before it went is still to be read: it may have been asked to stop
                 while let Some(client) = &mut self.client {
                     let incoming = client.receive().await;

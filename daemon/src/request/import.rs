@@ -79,7 +79,7 @@ async fn begin(context: &Context, step: Import) -> Result<Importing, Failure> {
     let Import::Begin { name, called, here, began_at, size, command, title } = step else { return Err(not_begun()) };
     let name = match name {
         Some(name) => {
-            name::check(&name).map_err(Failure::usage)?;
+            let name = name::normalise(&name).map_err(Failure::usage)?;
             if context.store.free_name(name.clone()).await? != name && context.store.find_exact(name.clone()).await.is_ok() {
                 return Err(Failure::usage(format!("there is a thread called {name} already: give the import another name with -n")));
             }

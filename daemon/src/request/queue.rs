@@ -8,8 +8,8 @@ use crate::context::Context;
 /// More at once than any machine has room for.
 const MAX_LIMIT: u64 = 100_000;
 
-pub fn check_name(name: &str) -> Result<(), Failure> {
-    shared::name::check(name).map_err(|error| Failure::usage(format!("a group is called like a session: {error}")))
+pub fn normalise_name(name: &str) -> Result<String, Failure> {
+    shared::name::normalise(name).map_err(|error| Failure::usage(format!("a group is called like a session: {error}")))
 }
 
 pub async fn groups(context: &Context) -> Result<Vec<Group>, Failure> {
@@ -18,7 +18,7 @@ pub async fn groups(context: &Context) -> Result<Vec<Group>, Failure> {
 
 /// 0 holds the group: nothing new starts.
 pub async fn set(context: &Context, name: String, limit: u64) -> Result<Group, Failure> {
-    check_name(&name)?;
+    let name = normalise_name(&name)?;
     if limit > MAX_LIMIT {
         return Err(Failure::usage(format!("a limit of {limit} is too large: at most {MAX_LIMIT}")));
     }
@@ -28,6 +28,8 @@ pub async fn set(context: &Context, name: String, limit: u64) -> Result<Group, F
 }
 
 pub async fn unset(context: &Context, name: String) -> Result<Group, Failure> {
+    // a name that an older version allowed can still be taken away
+    let name = normalise_name(&name).unwrap_or(name);
     context.store.unset_group(name.clone()).await?;
     context.queue.look_again();
     match group(context, &name).await {

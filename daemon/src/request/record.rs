@@ -59,7 +59,7 @@ pub async fn tool_call(
     output: Value,
     author: Author,
 ) -> Result<Changed, Failure> {
-    if tool.is_empty() || tool.len() > MAX_TOOL || !shared::text::is_visible(&tool) {
+    if tool.is_empty() || tool.len() > MAX_TOOL || !shared::text::is_visible(&tool) || shared::text::is_blank(&tool) {
         return Err(Failure::usage(format!("a tool's name has 1 to {MAX_TOOL} visible characters")));
     }
     let mut told = json!({"tool": tool});

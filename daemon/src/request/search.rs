@@ -447,6 +447,7 @@ fn hit(session: &SearchedSession, kind: Kind, at: Timestamp, line: Line) -> Hit 
         author: None,
         line: line.text,
         ranges: line.ranges,
+        perceived: line.perceived,
         before: line.before,
         after: line.after,
         times: 1,

@@ -24,10 +24,11 @@ use crate::workspace::check_folder;
 /// How long a program that is being ended is waited for before another is started in its place.
 const ENDING_PATIENCE: Duration = Duration::from_secs(10);
 
-/// Longest text of a task, a mode, a user: what belongs into a list.
+/// Longest text of a task: what belongs into a list.
 const MAX_TEXT: usize = 16 << 10;
 
-pub async fn new(context: &Context, new: NewSession, author: Author) -> Result<Changed, Failure> {
+pub async fn new(context: &Context, mut new: NewSession, author: Author) -> Result<Changed, Failure> {
+    normalise(context, &mut new).await?;
     check(&new)?;
     check_program(context, &new).await?;
     let runtime = RuntimeId::new();
@@ -134,16 +135,29 @@ async fn take_over(context: &Context, opened: &Opened) -> Session {
     opened.session.clone()
 }
 
+/// Brings the name and the other labels into the form in which they are stored, or says why that is not possible.
+async fn normalise(context: &Context, new: &mut NewSession) -> Result<(), Failure> {
+    if let Some(name) = new.name.take_if(|name| SessionId::parse(name).is_none()) {
+        new.name = Some(match name::normalise(&name) {
+            Ok(name) => name,
+            // a name that an older version allowed stays usable
+            Err(_) if context.store.has_thread(name.clone()).await? => name,
+            Err(why) => return Err(Failure::usage(why)),
+        });
+    }
+    if let Some(group) = &mut new.group {
+        *group = super::queue::normalise_name(group)?;
+    }
+    for (what, label) in [("mode", &mut new.mode), ("user", &mut new.user), ("channel", &mut new.channel)] {
+        if let Some(label) = label {
+            *label = name::normalise_label(what, label).map_err(Failure::usage)?;
+        }
+    }
+    Ok(())
+}
+
 /// What can be said before anything is stored.
 fn check(new: &NewSession) -> Result<(), Failure> {
-    if let Some(name) = &new.name
-        && SessionId::parse(name).is_none()
-    {
-        name::check(name).map_err(Failure::usage)?;
-    }
-    if let Some(group) = &new.group {
-        super::queue::check_name(group)?;
-    }
     check_folder(new.workspace.as_ref().unwrap_or(&new.here))?;
     for (key, value) in new.env_delta.iter().chain(&new.environment) {
         if key.is_empty() || key.contains(['=', '\0']) || value.contains('\0') {
@@ -159,12 +173,12 @@ fn check(new: &NewSession) -> Result<(), Failure> {
         return Err(Failure::usage(format!("a size of {}x{} is not possible: between 2x2 and 1000x500", size.cols, size.rows)));
     }
     check_budget(new.max_iterations)?;
-    for (what, text) in [("task", &new.task), ("mode", &new.mode), ("user", &new.user), ("channel", &new.channel)] {
-        if text.as_ref().is_some_and(|text| text.trim().is_empty()) {
-            return Err(Failure::usage(format!("--{what} is empty: leave it out, or say something")));
+    if let Some(task) = &new.task {
+        if task.trim().is_empty() {
+            return Err(Failure::usage("--task is empty: leave it out, or say something"));
         }
-        if text.as_ref().is_some_and(|text| text.len() > MAX_TEXT) {
-            return Err(Failure::usage(format!("--{what} has more than {MAX_TEXT} bytes: put it into a file and name that")));
+        if task.len() > MAX_TEXT {
+            return Err(Failure::usage(format!("--task has more than {MAX_TEXT} bytes: put it into a file and name that")));
         }
     }
     Ok(())
@@ -266,7 +280,7 @@ pub async fn show(context: &Context, name: String) -> Result<Layers, Failure> {
 }
 
 pub async fn rename(context: &Context, name: String, new: String, author: Author) -> Result<Session, Failure> {
-    name::check(&new).map_err(Failure::usage)?;
+    let new = name::normalise(&new).map_err(Failure::usage)?;
     let session = find(context, name).await?;
     context.store.rename(session.id, new.clone(), author).await?;
     if let Some(handle) = context.registry.of_thread(session.thread) {

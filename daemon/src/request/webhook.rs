@@ -9,7 +9,7 @@ use crate::context::Context;
 use crate::store::NewWebhook;
 use crate::webhook::body::Body;
 use crate::webhook::send::Outcome;
-use crate::webhook::{address, sign};
+use crate::webhook::{Attempt, address, sign};
 
 /// Deliveries that are listed when nobody says how many.
 const DEFAULT_LIMIT: u32 = 50;
@@ -21,9 +21,13 @@ const MAX_WORD: usize = 256;
 const TEST: &str = "test";
 
 /// The answer is the only place that ever tells the secret.
-pub async fn add(context: &Context, url: String, filter: Hears, secret: Option<String>) -> Result<Webhook, Failure> {
+pub async fn add(context: &Context, url: String, mut filter: Hears, secret: Option<String>) -> Result<Webhook, Failure> {
     address::check_url(&url, filter.insecure).map_err(Failure::usage)?;
     check_filter(&filter).map_err(Failure::usage)?;
+    for label in [&mut filter.thread, &mut filter.mode, &mut filter.user, &mut filter.channel].into_iter().flatten() {
+        // labels of sessions are stored in this form
+        *label = shared::text::composed(label);
+    }
     let secret = match secret {
         Some(secret) => {
             sign::check_secret(&secret).map_err(Failure::usage)?;
@@ -47,6 +51,9 @@ fn check_filter(filter: &Hears) -> Result<(), String> {
     for (what, word) in [("thread", &filter.thread), ("mode", &filter.mode), ("user", &filter.user), ("channel", &filter.channel)] {
         if word.as_ref().is_some_and(|word| word.is_empty() || word.len() > MAX_WORD) {
             return Err(format!("the {what} to hear of must be a word of at most {MAX_WORD} bytes: leave it out to hear of all"));
+        }
+        if word.as_ref().is_some_and(|word| !shared::text::is_visible(word)) {
+            return Err(format!("the {what} to hear of cannot contain control or invisible characters"));
         }
     }
     Ok(())
@@ -74,7 +81,7 @@ pub async fn test(context: &Context, word: String) -> Result<Delivery, Failure> 
     let body = Body { event: TEST, session: None, timestamp: created_at, data: &data }.text();
     let message = context.store.message_to(webhook, body).await?;
     let id = message.id.clone();
-    let (state, answer, error) = match context.post.send(message, context.config().webhooks.timeout.duration()).await {
+    let (state, answer, error) = match context.post.send(message, Attempt::First, context.config().webhooks.timeout.duration()).await {
         Outcome::Delivered { answer } => (DeliveryState::Delivered, Some(answer), None),
         Outcome::Gone { answer, error } => (DeliveryState::Expired, Some(answer), Some(error)),
         Outcome::Failed { answer, error, .. } => (DeliveryState::Expired, answer, Some(error)),

@@ -4,11 +4,17 @@
 use memchr::{memchr, memrchr};
 use shared::exec::Stream;
 use shared::id::Offset;
+use shared::screen::hidden_ranges;
 use shared::search::MAX_PATTERN;
 use shared::seen::{Seen, Text};
 
 use super::Pattern;
 use super::line::{self, LONG, Line};
+
+const ESC: u8 = 0x1b;
+
+/// How far before a line its colours may have been set, in bytes; what sets them farther away is not known of.
+const LOOKED_BACK: usize = 16 << 10;
 
 #[derive(Default)]
 pub struct Lane {
@@ -178,7 +184,13 @@ impl Lane {
         state.clone().feed(&raw[first..last], first, &mut text);
         let bytes = std::mem::take(&mut text.bytes);
         let meant = |at: usize| (from..end).contains(&text.input_of(at));
-        line::find(pattern, &bytes, context, meant, |line, at| {
+        let behind = first.saturating_sub(LOOKED_BACK);
+        let hidden = if memchr(ESC, &raw[behind..last]).is_some() { hidden_ranges(&raw[behind..last]) } else { Vec::new() };
+        let is_hidden = |at: usize| {
+            let input = text.input_of(at).saturating_sub(behind);
+            hidden.get(hidden.partition_point(|range| range.end <= input)).is_some_and(|range| range.contains(&input))
+        };
+        line::find(pattern, &bytes, context, meant, is_hidden, |line, at| {
             let input = text.input_of(at);
             let frame = self.frames.partition_point(|frame| frame.end <= input);
             if let Some(frame) = self.frames.get(frame) {

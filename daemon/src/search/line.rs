@@ -19,12 +19,22 @@ pub struct Line {
     pub text: String,
     /// In bytes of `text`.
     pub ranges: Vec<(usize, usize)>,
+    /// As a person could see it, if parts of it were hidden.
+    pub perceived: Option<String>,
     pub before: Vec<String>,
     pub after: Vec<String>,
 }
 
-/// Each line of `text` with a match whose last byte is at a place that is `meant`; with that place.
-pub fn find(pattern: &Pattern, text: &[u8], context: usize, meant: impl Fn(usize) -> bool, mut each: impl FnMut(Line, usize)) {
+/// Each line of `text` with a match whose last byte is at a place that is `meant`; with that place. Hidden bytes are masked in the
+/// lines around it.
+pub fn find(
+    pattern: &Pattern,
+    text: &[u8],
+    context: usize,
+    meant: impl Fn(usize) -> bool,
+    is_hidden: impl Fn(usize) -> bool,
+    mut each: impl FnMut(Line, usize),
+) {
     let mut lines: Vec<Range<usize>> = Vec::new();
     let mut start = 0;
     for end in memchr::memchr_iter(b'\n', text).chain([text.len()]) {
@@ -34,11 +44,18 @@ pub fn find(pattern: &Pattern, text: &[u8], context: usize, meant: impl Fn(usize
     for (number, line) in lines.iter().enumerate() {
         let found = pattern.find_in(&text[line.clone()]);
         let Some(first) = found.iter().find(|range| meant(line.start + range.end - 1)) else { continue };
-        let around = |lines: &[Range<usize>]| lines.iter().map(|line| beginning(&text[line.clone()])).collect();
+        let masked = |line: &Range<usize>| masked(text, line.clone(), &is_hidden);
+        let around = |lines: &[Range<usize>]| {
+            lines
+                .iter()
+                .map(|line| masked(line).map_or_else(|| beginning(&text[line.clone()]), |text| beginning(text.as_bytes())))
+                .collect()
+        };
         let (shown, ranges) = cut(&text[line.clone()], &found, first.start);
         let hit = Line {
             text: shown,
             ranges,
+            perceived: masked(line).map(|text| cut(text.as_bytes(), &[], 0).0),
             before: around(&lines[number.saturating_sub(context)..number]),
             after: around(&lines[number + 1..lines.len().min(number + 1 + context)]),
         };
@@ -51,8 +68,29 @@ pub fn lines_of(pattern: &Pattern, text: &str, context: usize) -> Vec<Line> {
     let mut seen = Text::default();
     Seen::default().feed(text.trim_end_matches('\n').as_bytes(), 0, &mut seen);
     let mut found = Vec::new();
-    find(pattern, &seen.bytes, context, |_| true, |line, _| found.push(line));
+    find(pattern, &seen.bytes, context, |_| true, |_| false, |line, _| found.push(line));
     found
+}
+
+/// The line with a mark in the place of each hidden run; nothing if none of it is hidden.
+fn masked(text: &[u8], line: Range<usize>, is_hidden: &impl Fn(usize) -> bool) -> Option<String> {
+    if !line.clone().any(is_hidden) {
+        return None;
+    }
+    let mut out = String::new();
+    let mut at = line.start;
+    while at < line.end {
+        let hides = is_hidden(at);
+        let end = (at..line.end).find(|next| is_hidden(*next) != hides).unwrap_or(line.end);
+        let part = String::from_utf8_lossy(&text[at..end]);
+        if hides && !part.trim().is_empty() {
+            out += &shared::model_text::hidden_mark(part.chars().count());
+        } else {
+            out += &part;
+        }
+        at = end;
+    }
+    Some(out)
 }
 
 fn beginning(line: &[u8]) -> String {

@@ -77,9 +77,7 @@ impl New {
             (false, [(variable, _), ..]) => format!("set {variable}"),
             (false, []) => return Ok(()),
         };
-        Err(Error::Refused(format!(
-            "cannot {what}: session {name} is {status}; `sessions-tui kill {name}` ends it, --attach-existing uses it as it is"
-        )))
+        Err(Error::Refused(format!("cannot {what}: session {name} is {status}: end it first, or use it as it is")))
     }
 
     /// What the lost session was for, where nothing else is asked for.
@@ -224,13 +222,16 @@ impl Change<'_> {
         if let Some(name) = &named
             && let Some(id) = self.thread_named(name)?
         {
-            let workspace: String = self.query_row("SELECT workspace FROM threads WHERE id = ?1", [id.to_string()], |row| row.get(0))?;
+            let (name, workspace): (String, String) =
+                self.query_row("SELECT name, workspace FROM threads WHERE id = ?1", [id.to_string()], |row| {
+                    Ok((row.get(0)?, row.get(1)?))
+                })?;
             // whom it belongs to is said once
             self.execute(
                 "UPDATE threads SET user = coalesce(user, ?1), channel = coalesce(channel, ?2) WHERE id = ?3",
                 params![new.user, new.channel, id.to_string()],
             )?;
-            return Ok((Thread { id, name: name.clone(), workspace, is_new: false }, previous));
+            return Ok((Thread { id, name, workspace, is_new: false }, previous));
         }
         let workspace = new.workspace.clone().unwrap_or_else(|| new.here.clone());
         let name = match named {

@@ -103,23 +103,25 @@ pub(super) fn conditions(filter: &Filter) -> (String, Vec<Sql>) {
         clauses.push(clause.replace('?', &format!("?{}", values.len())));
     };
     let text = |value: &str| Sql::Text(value.to_owned());
+    // labels are stored in this form
+    let label = |value: &str| Sql::Text(shared::text::composed(value));
     if let Some(user) = &filter.user {
-        add("thread_id IN (SELECT id FROM threads WHERE user = ?)", text(user));
+        add("thread_id IN (SELECT id FROM threads WHERE user = ?)", label(user));
     }
     if let Some(channel) = &filter.channel {
-        add("thread_id IN (SELECT id FROM threads WHERE channel = ?)", text(channel));
+        add("thread_id IN (SELECT id FROM threads WHERE channel = ?)", label(channel));
     }
     if let Some(thread) = &filter.thread {
-        add("thread_id IN (SELECT id FROM threads WHERE name = ?)", text(thread));
+        add("thread_id IN (SELECT id FROM threads WHERE name = ?)", label(thread));
     }
     if let Some(workspace) = &filter.workspace {
         add("thread_id IN (SELECT id FROM threads WHERE workspace = ?)", text(workspace));
     }
     if let Some(mode) = &filter.mode {
-        add("mode = ?", text(mode));
+        add("mode = ?", label(mode));
     }
     if let Some(group) = &filter.group {
-        add("group_name = ?", text(group));
+        add("group_name = ?", label(group));
     }
     if let Some(after) = filter.created_after {
         add("sessions.created_at >= ?", Sql::Integer(micros(after)));

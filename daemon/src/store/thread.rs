@@ -56,8 +56,8 @@ impl StoreHandle {
             if old == new {
                 return Ok(());
             }
-            let taken: bool = change.query_row("SELECT EXISTS (SELECT 1 FROM threads WHERE name = ?1)", [&new], |row| row.get(0))?;
-            if taken {
+            let own: String = change.query_row("SELECT thread_id FROM sessions WHERE id = ?1", [session.to_string()], |row| row.get(0))?;
+            if thread_id_named(&change.sql, &new)?.is_some_and(|thread| thread != own) {
                 return Err(Error::NameTaken(new));
             }
             change.execute(
@@ -110,13 +110,19 @@ impl StoreHandle {
     /// Takes a thread away whose sessions have all been cleaned up; `false` if there is none of that name.
     pub async fn remove_empty(&self, name: String) -> Result<bool> {
         self.write(Durability::Power, move |change| {
+            let Some(thread) = thread_id_named(&change.sql, &name)? else { return Ok(false) };
             let gone = change.execute(
-                "DELETE FROM threads WHERE name = ?1 AND NOT EXISTS (SELECT 1 FROM sessions WHERE thread_id = threads.id)",
-                [&name],
+                "DELETE FROM threads WHERE id = ?1 AND NOT EXISTS (SELECT 1 FROM sessions WHERE thread_id = threads.id)",
+                [&thread],
             )?;
             Ok(gone > 0)
         })
         .await
+    }
+
+    /// Whether there is a thread of this name, also one that would be refused today.
+    pub async fn has_thread(&self, name: String) -> Result<bool> {
+        self.read(move |connection| Ok(thread_id_named(connection, &name)?.is_some())).await
     }
 
     pub async fn thread_of(&self, session: SessionId) -> Result<Thread> {
@@ -267,9 +273,7 @@ pub(super) fn find(connection: &Connection, word: &str, matching: NameMatch) -> 
         return Ok(Err(Failure::usage("a session's name is needed, not an empty word")));
     }
     let latest = "SELECT id FROM sessions WHERE thread_id = ?1 ORDER BY created_at DESC, id DESC LIMIT 1";
-    let exact: Option<String> =
-        connection.prepare_cached("SELECT id FROM threads WHERE name = ?1")?.query_row([word], |row| row.get(0)).optional()?;
-    if let Some(thread) = exact {
+    if let Some(thread) = thread_id_named(connection, word)? {
         let id: Option<String> = connection.prepare_cached(latest)?.query_row([&thread], |row| row.get(0)).optional()?;
         let all_gone = || {
             let word = shared::text::visible(word);
@@ -294,7 +298,7 @@ pub(super) fn find(connection: &Connection, word: &str, matching: NameMatch) -> 
     );
     let mut statement = connection.prepare_cached(&sql)?;
     let found: Vec<(String, String)> = statement
-        .query_map(params![word, CANDIDATES as i64 + 1], |row| Ok((row.get(0)?, row.get(1)?)))?
+        .query_map(params![shared::text::composed(word), CANDIDATES as i64 + 1], |row| Ok((row.get(0)?, row.get(1)?)))?
         .collect::<rusqlite::Result<_>>()?;
     match found.as_slice() {
         [] => Ok(Err(not_found()?)),
@@ -312,9 +316,9 @@ pub(super) fn find(connection: &Connection, word: &str, matching: NameMatch) -> 
             }
         }
         many => {
-            let mut names: Vec<&str> = many.iter().take(CANDIDATES).map(|(name, _)| name.as_str()).collect();
+            let mut names: Vec<String> = many.iter().take(CANDIDATES).map(|(name, _)| shared::text::visible(name)).collect();
             if many.len() > CANDIDATES {
-                names.push("…");
+                names.push("…".into());
             }
             Ok(Err(Failure::new(
                 Code::NotFound,
@@ -322,6 +326,29 @@ pub(super) fn find(connection: &Connection, word: &str, matching: NameMatch) -> 
             )))
         }
     }
+}
+
+/// The id of the thread that has this name: exactly as given, else in composed form, else the only one whose own composed form is
+/// the same, for names that versions before the normalisation have stored.
+pub(super) fn thread_id_named(connection: &Connection, name: &str) -> rusqlite::Result<Option<String>> {
+    let mut exact = connection.prepare_cached("SELECT id FROM threads WHERE name = ?1")?;
+    let found: Option<String> = exact.query_row([name], |row| row.get(0)).optional()?;
+    if found.is_some() || name.is_ascii() {
+        return Ok(found);
+    }
+    let composed = shared::text::composed(name);
+    if let Some(id) = exact.query_row([&composed], |row| row.get(0)).optional()? {
+        return Ok(Some(id));
+    }
+    let mut statement = connection.prepare_cached("SELECT id, name FROM threads WHERE name GLOB '*[^ -~]*'")?;
+    let mut rows = statement.query([])?;
+    let mut twins = Vec::new();
+    while let Some(row) = rows.next()? {
+        if shared::text::composed(&row.get::<_, String>(1)?) == composed {
+            twins.push(row.get(0)?);
+        }
+    }
+    Ok(twins.pop().filter(|_| twins.is_empty()))
 }
 
 /// Names beyond these are not compared with a mistyped one.
@@ -406,7 +433,7 @@ impl Change<'_> {
 
     /// The thread a new session goes to, and its id; made if there is none of that name.
     pub(super) fn thread_named(&mut self, name: &str) -> Result<Option<ThreadId>> {
-        let found: Option<String> = self.query_row("SELECT id FROM threads WHERE name = ?1", [name], |row| row.get(0)).optional()?;
+        let found = thread_id_named(&self.sql, name)?;
         found.map(|text| ThreadId::parse(&text).ok_or_else(|| broken("thread id", &text))).transpose()
     }
 }

@@ -2,9 +2,9 @@
 //! It must not see anything of a program that `rewrite` has not translated.
 
 use super::Size;
-use super::glyph::{Glyph, Line, paint_lines, row_ansi};
+use super::glyph::{Glyph, Line, PaintOn, paint_lines, row_ansi};
 use super::pen::{Color, Pen, write_csi};
-use super::text::REPLACEMENT;
+use super::text::{CONCEALED, REPLACEMENT, width};
 use std::num::NonZeroU16;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use vt100::capture::{BasicFormattedCaptureState, RowContents, basic_formatted_to_plain};
@@ -26,7 +26,15 @@ impl ScrolledLine {
     pub(super) fn of(line: &Line) -> ScrolledLine {
         let ansi = row_ansi(&line.cells);
         let formatted = String::from_utf8_lossy(&ansi);
-        scrolled_line(formatted.strip_suffix("\x1b[0m").unwrap_or(&formatted), line.wrapped)
+        let scrolled = scrolled_line(formatted.strip_suffix("\x1b[0m").unwrap_or(&formatted), line.wrapped);
+        if line.cells.iter().all(|cell| !cell.pen.concealed) {
+            return scrolled;
+        }
+        let blanked: Vec<Glyph> =
+            line.cells.iter().map(|cell| if cell.pen.concealed { Glyph::new(" ", cell.width, cell.pen) } else { *cell }).collect();
+        let blanked = row_ansi(&blanked);
+        let text: String = basic_formatted_to_plain(&String::from_utf8_lossy(&blanked)).collect();
+        ScrolledLine { text: text.trim_end_matches(' ').to_owned(), ..scrolled }
     }
 }
 
@@ -56,12 +64,46 @@ impl vt100::Callbacks for Scrolled {
 
 fn scrolled_line(formatted: &str, wrapped: bool) -> ScrolledLine {
     let formatted = formatted.replace(REPLACEMENT, "\u{fffd}");
-    let plain: String = basic_formatted_to_plain(&formatted).collect();
+    let plain: String = basic_formatted_to_plain(&blank_concealed(&formatted)).collect();
+    let formatted = conceal(formatted);
     let mut ansi = formatted.into_bytes();
     if ansi.contains(&0x1b) {
         ansi.extend_from_slice(b"\x1b[0m");
     }
     ScrolledLine { text: plain.trim_end_matches(' ').to_owned(), ansi, wrapped }
+}
+
+/// Concealed characters as blanks.
+fn blank_concealed(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut chars = text.chars().peekable();
+    while let Some(character) = chars.next() {
+        if chars.next_if_eq(&CONCEALED).is_some() {
+            out.extend(std::iter::repeat_n(' ', width(character)));
+        } else {
+            out.push(character);
+        }
+    }
+    out
+}
+
+/// The mark of concealed characters as SGR.
+fn conceal(text: String) -> String {
+    if !text.contains(CONCEALED) {
+        return text;
+    }
+    let mut out = String::with_capacity(text.len() * 2);
+    let mut chars = text.chars().peekable();
+    while let Some(character) = chars.next() {
+        if chars.next_if_eq(&CONCEALED).is_some() {
+            out.push_str("\x1b[8m");
+            out.push(character);
+            out.push_str("\x1b[28m");
+        } else {
+            out.push(character);
+        }
+    }
+    out
 }
 
 /// Takes one character and then refuses, which ends the writing early.
@@ -99,10 +141,10 @@ impl Emulator {
     /// An emulator showing `main`, and over it `alternate`; the cursor is at home.
     pub fn showing(size: Size, main: &[Line], alternate: Option<&[Line]>, scrolled: Option<Vec<ScrolledLine>>) -> Emulator {
         let mut emulator = Emulator::new(size);
-        paint_lines(main, &mut emulator.out);
+        paint_lines(main, PaintOn::Emulator, &mut emulator.out);
         if let Some(lines) = alternate {
             emulator.out.extend_from_slice(b"\x1b[?47h");
-            paint_lines(lines, &mut emulator.out);
+            paint_lines(lines, PaintOn::Emulator, &mut emulator.out);
         }
         emulator.out.extend_from_slice(b"\x1b[m\x1b[H");
         emulator.flush();
@@ -142,8 +184,8 @@ impl Emulator {
 
     /// Makes `pen` the one that what follows is drawn or erased with.
     pub fn use_pen(&mut self, pen: Pen) {
-        // The crate knows bold or dim, never both.
-        let pen = Pen { dim: pen.dim && !pen.bold, ..pen };
+        // The crate knows bold or dim, never both, and nothing concealed.
+        let pen = Pen { dim: pen.dim && !pen.bold, concealed: false, ..pen };
         if pen != self.sent {
             pen.write(&mut self.out);
             self.sent = pen;
@@ -199,10 +241,10 @@ impl Emulator {
         self.parser = fresh(self.size, Scrolled::default());
         if let Ok((position, main, alternate)) = read {
             let mut bytes = Vec::new();
-            paint_lines(&main, &mut bytes);
+            paint_lines(&main, PaintOn::Emulator, &mut bytes);
             if let Some(lines) = &alternate {
                 bytes.extend_from_slice(b"\x1b[?47h");
-                paint_lines(lines, &mut bytes);
+                paint_lines(lines, PaintOn::Emulator, &mut bytes);
             }
             self.sent.write(&mut bytes);
             write_csi(&mut bytes, &[self.region.0 + 1, self.region.1 + 1], b'r');
@@ -231,7 +273,7 @@ impl Emulator {
         self.parser.screen().row_wrapped(row)
     }
 
-    /// Text (empty for the second half of a wide character), width and pen of a cell.
+    /// Text (empty for the second half of a wide character and where it is concealed), width and pen of a cell.
     pub fn cell(&self, row: u16, col: u16) -> Option<(&str, u8, Pen)> {
         let screen = self.parser.screen();
         let cell = screen.cell(row, col)?;
@@ -245,6 +287,9 @@ impl Emulator {
             return Some(("", 1, pen_of(cell).erasing()));
         }
         let text = cell.contents();
+        if is_concealed(cell) {
+            return Some(("", if cell.is_wide() { 2 } else { 1 }, pen_of(cell)));
+        }
         let text = if text.starts_with(REPLACEMENT) { "\u{fffd}" } else { text };
         Some((text, if cell.is_wide() { 2 } else { 1 }, pen_of(cell)))
     }
@@ -302,7 +347,11 @@ fn line_of(screen: &vt100::Screen, size: Size, row: u16) -> Line {
             Glyph::second_half()
         } else if cell.has_contents() {
             let width = if cell.is_wide() { 2 } else { 1 };
-            Glyph::new(cell.contents(), width, pen_of(cell))
+            if is_concealed(cell) {
+                Glyph::new(&cell.contents().replace(CONCEALED, ""), width, pen_of(cell))
+            } else {
+                Glyph::new(cell.contents(), width, pen_of(cell))
+            }
         } else {
             Glyph::blank(pen_of(cell).erasing())
         });
@@ -319,7 +368,14 @@ fn pen_of(cell: &vt100::Cell) -> Pen {
         italic: cell.italic(),
         underline: cell.underline(),
         inverse: cell.inverse(),
+        concealed: is_concealed(cell),
     }
+}
+
+fn is_concealed(cell: &vt100::Cell) -> bool {
+    // shorter ones have no room for the mark
+    let text = cell.contents();
+    text.len() > CONCEALED.len_utf8() && text.contains(CONCEALED)
 }
 
 fn color_of(color: vt100::Color) -> Color {

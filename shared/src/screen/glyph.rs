@@ -54,10 +54,19 @@ impl Line {
     }
 }
 
+/// What rows are painted on.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum PaintOn {
+    /// A terminal, or a [`Screen`](super::Screen).
+    Terminal,
+    /// The emulator crate, which needs the mark of concealed characters.
+    Emulator,
+}
+
 /// Paints rows on a cleared screen whose pen is the default one and which wraps at the margin.
 /// Leaves pen and cursor anywhere.
-pub fn paint_lines(lines: &[Line], out: &mut Vec<u8>) {
-    let mut brush = Brush { out, pen: Pen::default(), at: None };
+pub fn paint_lines(lines: &[Line], canvas: PaintOn, out: &mut Vec<u8>) {
+    let mut brush = Brush { out, canvas, pen: Pen::default(), at: None };
     let mut continues = false;
     for (row, line) in lines.iter().enumerate() {
         continues = brush.line(row as u16, line, continues);
@@ -66,6 +75,7 @@ pub fn paint_lines(lines: &[Line], out: &mut Vec<u8>) {
 
 struct Brush<'a> {
     out: &'a mut Vec<u8>,
+    canvas: PaintOn,
     pen: Pen,
     /// Where the next character would land, if known.
     at: Option<(u16, u16)>,
@@ -118,6 +128,9 @@ impl Brush<'_> {
                 self.go(row, col as u16);
                 self.pen(cell.pen);
                 self.out.extend_from_slice(cell.text());
+                if self.canvas == PaintOn::Emulator && cell.pen.concealed {
+                    self.out.extend_from_slice(super::text::CONCEALED.encode_utf8(&mut [0; 4]).as_bytes());
+                }
                 self.at = Some((row, col as u16 + u16::from(cell.width)));
             }
             col += 1;

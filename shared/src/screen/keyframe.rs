@@ -1,7 +1,7 @@
 //! A screen as one string of bytes that any fresh screen, or a person's own terminal, can be fed with.
 //! It must not use RIS: that would also reset what belongs to the person's terminal.
 
-use super::glyph::paint_lines;
+use super::glyph::{PaintOn, paint_lines};
 use super::modes::{Charset, KNOWN, KeyFlags, Modes, STACK_LIMIT, SavedModes};
 use super::pen::{Pen, write_csi};
 use super::rewrite::Saved;
@@ -114,7 +114,7 @@ fn paint(screen: &Screen) -> Vec<u8> {
     prepare(&mut out);
     save_slot(&mut out, canvas.saved[0], modes.saved[0]);
     if canvas.alternate {
-        paint_lines(&canvas.emulator.hidden_main(), &mut out);
+        paint_lines(&canvas.emulator.hidden_main(), PaintOn::Terminal, &mut out);
         key_flags(&mut out, &modes.key_flags[0]);
         // The slot becomes the cursor, 1049 keeps it again: any way of leaving finds it.
         out.extend_from_slice(if modes.saved[0].set { b"\x1b8\x1b[?1049h".as_slice() } else { b"\x1b[?1047h" });
@@ -122,7 +122,7 @@ fn paint(screen: &Screen) -> Vec<u8> {
         save_slot(&mut out, canvas.saved[1], modes.saved[1]);
     }
     let lines = canvas.emulator.lines();
-    paint_lines(&lines, &mut out);
+    paint_lines(&lines, PaintOn::Terminal, &mut out);
     if let Some(stops) = &modes.tabs {
         out.extend_from_slice(b"\x1b[3g");
         for stop in stops {

@@ -14,7 +14,7 @@ pub enum Color {
 
 /// What the next character will look like.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-#[expect(clippy::struct_excessive_bools, reason = "five independent SGR attributes")]
+#[expect(clippy::struct_excessive_bools, reason = "independent SGR attributes")]
 pub struct Pen {
     pub fg: Color,
     pub bg: Color,
@@ -23,6 +23,7 @@ pub struct Pen {
     pub italic: bool,
     pub underline: bool,
     pub inverse: bool,
+    pub concealed: bool,
 }
 
 impl Pen {
@@ -127,10 +128,12 @@ impl Pen {
             3 => self.italic = true,
             4 | 21 => self.underline = true,
             7 => self.inverse = true,
+            8 => self.concealed = true,
             22 => (self.bold, self.dim) = (false, false),
             23 => self.italic = false,
             24 => self.underline = false,
             27 => self.inverse = false,
+            28 => self.concealed = false,
             30..=37 => self.fg = Color::Indexed(offset(30)),
             39 => self.fg = Color::Default,
             40..=47 => self.bg = Color::Indexed(offset(40)),
@@ -144,7 +147,14 @@ impl Pen {
     /// One self-contained SGR sequence, beginning with a reset.
     pub fn write(self, out: &mut Vec<u8>) {
         out.extend_from_slice(b"\x1b[0");
-        for (on, code) in [(self.bold, b";1"), (self.dim, b";2"), (self.italic, b";3"), (self.underline, b";4"), (self.inverse, b";7")] {
+        for (on, code) in [
+            (self.bold, b";1"),
+            (self.dim, b";2"),
+            (self.italic, b";3"),
+            (self.underline, b";4"),
+            (self.inverse, b";7"),
+            (self.concealed, b";8"),
+        ] {
             if on {
                 out.extend_from_slice(code);
             }
@@ -241,7 +251,7 @@ mod tests {
             ("\x1b[58;2;4;7;9;31m", red(Color::Indexed(1))),
             ("\x1b[58:2::1:2:3;59;31m", red(Color::Indexed(1))),
             ("\x1b[91;4:3;4:0m", red(Color::Indexed(9))),
-            ("\x1b[31;5;8;9;53m", red(Color::Indexed(1))),
+            ("\x1b[31;5;8;28;9;53m", red(Color::Indexed(1))),
             ("\x1b[1;31;38;5m\x1b[22m", red(Color::Indexed(1))),
             ("\x1b[31;4;21;24;m", Pen::default()),
         ] {
@@ -252,7 +262,7 @@ mod tests {
 
     #[test]
     fn writing_and_reading_agree() {
-        for bytes in ["\x1b[1;2;3;4;7m", "\x1b[97;107m", "\x1b[38;5;16;48;5;255m", "\x1b[48;2;0;9;255m"] {
+        for bytes in ["\x1b[1;2;3;4;7;8m", "\x1b[97;107m", "\x1b[38;5;16;48;5;255m", "\x1b[48;2;0;9;255m"] {
             let first = pen(bytes.as_bytes());
             let mut written = Vec::new();
             first.write(&mut written);

@@ -8,7 +8,7 @@ use memchr::memchr3_iter;
 
 impl Canvas {
     pub(super) fn print(&mut self, run: &[u8], modes: &Modes) {
-        let plain = modes.autowrap() && !modes.insert && modes.charset() == Charset::Ascii && modes.tabs.is_none();
+        let plain = modes.autowrap() && !modes.insert && modes.charset() == Charset::Ascii && modes.tabs.is_none() && !self.pen.concealed;
         if !plain {
             self.print_slowly(run, modes);
         } else if run.is_ascii() {
@@ -109,7 +109,7 @@ impl Canvas {
         }
         if modes.autowrap() && !modes.insert {
             self.emulator.use_pen(self.pen);
-            self.emulator.push_char(character);
+            self.push_drawn(character);
             return;
         }
         let cols = self.size().cols;
@@ -129,9 +129,16 @@ impl Canvas {
             self.emulator.push_csi(&[width], b'@');
         }
         self.emulator.use_pen(self.pen);
-        self.emulator.push_char(character);
+        self.push_drawn(character);
         if !modes.autowrap() && col + width == cols {
             self.emulator.push_csi(&[cols], b'G');
+        }
+    }
+
+    fn push_drawn(&mut self, character: char) {
+        self.emulator.push_char(character);
+        if self.pen.concealed && character != ' ' {
+            self.emulator.push_char(text::CONCEALED);
         }
     }
 
@@ -139,7 +146,8 @@ impl Canvas {
     /// would look like is not expressible in a keyframe.
     fn combine(&mut self, mark: char) {
         let (row, col) = self.emulator.position();
-        let has_text = |col: u16| self.emulator.cell(row, col).is_some_and(|(text, width, _)| !text.is_empty() || width == 0);
+        let has_text =
+            |col: u16| self.emulator.cell(row, col).is_some_and(|(text, width, pen)| !text.is_empty() || width == 0 || pen.concealed);
         if col > 0 && has_text(col - 1) {
             self.emulator.push_char(mark);
         }

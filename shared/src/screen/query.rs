@@ -193,16 +193,16 @@ fn private_mode(mode: u16, modes: &Modes) -> u8 {
     }
 }
 
-type Rgb = (u8, u8, u8);
-const FOREGROUND: Rgb = (0xd0, 0xd0, 0xd0);
-const BACKGROUND: Rgb = (0x10, 0x10, 0x10);
+pub(super) type Rgb = (u8, u8, u8);
+pub(super) const FOREGROUND: Rgb = (0xd0, 0xd0, 0xd0);
+pub(super) const BACKGROUND: Rgb = (0x10, 0x10, 0x10);
 
 fn color((red, green, blue): Rgb) -> String {
     format!("rgb:{red:02x}{red:02x}/{green:02x}{green:02x}/{blue:02x}{blue:02x}")
 }
 
 /// xterm's default palette.
-fn palette(index: u8) -> Rgb {
+pub(super) fn palette(index: u8) -> Rgb {
     const BASE: [Rgb; 16] = [
         (0x00, 0x00, 0x00),
         (0xcd, 0x00, 0x00),

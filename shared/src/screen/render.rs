@@ -115,6 +115,8 @@ impl View {
                 italic: cell.italic,
                 underline: cell.underline,
                 inverse: cell.inverse,
+                // its text is not in the cell
+                concealed: false,
             };
             if wanted != pen {
                 wanted.write(&mut out);

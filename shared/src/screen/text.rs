@@ -2,10 +2,14 @@
 //! read. It must not know positions.
 
 use super::modes::Charset;
+use crate::text::is_unsafe;
 use unicode_width::UnicodeWidthChar;
 
 /// vt100 refuses U+FFFD, so this private character stands for it inside the emulator.
 pub const REPLACEMENT: char = '\u{10fffd}';
+
+/// Follows each concealed character inside the emulator, whose cells cannot be concealed. `drawn` lets no program print it.
+pub const CONCEALED: char = '\u{e0001}';
 
 /// DEC Special Graphics for `_` (0x5f) to `~` (0x7e).
 const LINE_DRAWING: [char; 32] = [
@@ -25,7 +29,7 @@ pub fn drawn(character: char, charset: Charset) -> Option<char> {
         // What reorders or hides text takes no cell, and would only come out of one again to fool somebody.
         // Joiners are left: letters and emoji need them.
         '\u{61c}' | '\u{200b}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}' => None,
-        '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}' => None,
+        '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e0fff}' => None,
         other => Some(other),
     }
 }
@@ -69,21 +73,13 @@ pub fn last_printed(run: &[u8], charset: Charset) -> Option<char> {
     None
 }
 
-/// Whether a person could be fooled by it: controls, and marks that reorder or hide text.
-fn is_deceptive(character: char) -> bool {
-    character.is_control()
-        || matches!(character,
-            '\u{61c}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}'
-            | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}')
-}
-
 /// Text of a program made fit for showing: no control or bidi characters, at most `limit` bytes.
 pub fn sanitise(bytes: &[u8], limit: usize) -> String {
     let mut clean = String::new();
     let mut full = false;
     // Invalid bytes cost three each; looking at more than this cannot add anything.
     decode(&bytes[..bytes.len().min(limit * 4)], |character| {
-        if full || is_deceptive(character) {
+        if full || is_unsafe(character) {
             return;
         }
         if clean.len() + character.len_utf8() > limit {
@@ -99,8 +95,11 @@ pub fn sanitise(bytes: &[u8], limit: usize) -> String {
 pub fn push_clean(text: &str, out: &mut Vec<u8>) {
     for character in text.chars() {
         let character = if character == REPLACEMENT { '\u{fffd}' } else { character };
-        if character == '\u{200d}' || character == '\u{200c}' || !is_deceptive(character) {
+        if character == '\u{200d}' || character == '\u{200c}' || !is_unsafe(character) {
             out.extend_from_slice(character.encode_utf8(&mut [0; 4]).as_bytes());
+        } else {
+            // fillers take columns although they show nothing
+            out.resize(out.len() + width(character), b' ');
         }
     }
 }

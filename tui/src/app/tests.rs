@@ -529,6 +529,7 @@ fn the_search_opens_the_very_moment() {
         author: None,
         line: "thread main panicked".into(),
         ranges: vec![(12, 17)],
+        perceived: None,
         before: vec![],
         after: vec![],
         times: 1,

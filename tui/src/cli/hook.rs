@@ -24,7 +24,8 @@ Agents call `sessions-tui hook AGENT EVENT` (or leave EVENT to the JSON on stand
 and always succeeds. Outside of a session it does nothing. `explain NAME` shows what came of it.
 
 Examples:
-  sessions-tui hook install claude-code     shows what would change in its settings, asks, and keeps the old ones
+  sessions-tui hook install claude-code     says what would change in its settings, asks, and keeps the old ones
+  sessions-tui hook install codex --show    prints the change line by line
   sessions-tui hook status
   sessions-tui hook uninstall claude-code   exactly back
   sessions-tui hook mine waiting_answer     in a session, from a script of yours; agents/mine.toml says what it means";
@@ -38,7 +39,7 @@ const DAEMON_PATIENCE: Duration = Duration::from_millis(300);
 
 #[derive(Subcommand)]
 pub enum HookCommand {
-    /// Set up an agent's hooks: shows the change and asks first
+    /// Set up an agent's hooks: says what would change and asks first
     #[command(after_help = "Example:\n  sessions-tui hook install claude-code")]
     Install {
         /// claude-code, codex, gemini, …
@@ -46,6 +47,9 @@ pub enum HookCommand {
         /// Do not ask
         #[arg(long, short)]
         yes: bool,
+        /// Print the change line by line
+        #[arg(long)]
+        show: bool,
         /// As JSON
         #[arg(long)]
         json: bool,
@@ -58,6 +62,9 @@ pub enum HookCommand {
         /// Do not ask
         #[arg(long, short)]
         yes: bool,
+        /// Print the change line by line
+        #[arg(long)]
+        show: bool,
         /// As JSON
         #[arg(long)]
         json: bool,
@@ -78,8 +85,8 @@ pub async fn perform(paths: &Paths, command: HookCommand) -> Result<(), Failure>
             called(paths, words).await;
             Ok(())
         }
-        HookCommand::Install { agent, yes, json } => set_up(paths, &agent, Wish::Install, yes, json).await,
-        HookCommand::Uninstall { agent, yes, json } => set_up(paths, &agent, Wish::Uninstall, yes, json).await,
+        HookCommand::Install { agent, yes, show, json } => set_up(paths, &agent, Wish::Install, Talk { yes, show, json }).await,
+        HookCommand::Uninstall { agent, yes, show, json } => set_up(paths, &agent, Wish::Uninstall, Talk { yes, show, json }).await,
         HookCommand::Status { json } => status(paths, json).await,
     }
 }
@@ -179,7 +186,27 @@ struct Done<'a> {
     installed: bool,
 }
 
-async fn set_up(paths: &Paths, name: &str, wish: Wish, yes: bool, json: bool) -> Result<(), Failure> {
+/// What is said and asked while hooks are set up.
+#[derive(Clone, Copy)]
+struct Talk {
+    yes: bool,
+    show: bool,
+    json: bool,
+}
+
+/// The change in one line: `8 hooks will be added to ~/.claude/settings.json; --show prints the change`.
+fn summary(change: &Change, file: &str, show: bool) -> String {
+    let hooks = |number: usize| shared::text::count(number, "hook");
+    let words = match (change.added, change.removed) {
+        (0, removed) => format!("{} will be removed from {file}", hooks(removed)),
+        (added, 0) => format!("{} will be added to {file}", hooks(added)),
+        (added, removed) => format!("{} will be added to {file} in the place of {removed}", hooks(added)),
+    };
+    if show { format!("{words}\n") } else { format!("{words}; --show prints the change\n") }
+}
+
+async fn set_up(paths: &Paths, name: &str, wish: Wish, talk: Talk) -> Result<(), Failure> {
+    let Talk { yes, show, json } = talk;
     let agent = known(paths, name).await?;
     let (file, install) = place(&agent)?;
     let before = read(&file)?;
@@ -190,7 +217,7 @@ async fn set_up(paths: &Paths, name: &str, wish: Wish, yes: bool, json: bool) ->
         Wish::Install => hooks::install(before.as_deref(), &install, &command(&agent.name)),
         Wish::Uninstall => match remembered.as_ref().filter(|was| was.file == file && before.as_deref() == Some(&was.left)) {
             // untouched since: what was there is there again, to the byte
-            Some(was) => Ok(Change { after: was.text.clone() }),
+            Some(was) => hooks::uninstall(before.as_deref()).map(|change| Change { after: was.text.clone(), ..change }),
             None => hooks::uninstall(before.as_deref()),
         },
     }
@@ -204,11 +231,10 @@ async fn set_up(paths: &Paths, name: &str, wish: Wish, yes: bool, json: bool) ->
         return if json { print_json(&done(false)) } else { print(&format!("{} is {words} in {}\n", agent.title, super::shown(&file))) };
     }
     if !json {
-        print(&format!(
-            "{}\n{}",
-            super::shown(&file),
-            hooks::difference(before.as_deref().unwrap_or(""), change.after.as_deref().unwrap_or(""))
-        ))?;
+        print(&summary(&change, &super::shown(&file), show))?;
+        if show {
+            print(&hooks::difference(before.as_deref().unwrap_or(""), change.after.as_deref().unwrap_or("")))?;
+        }
     }
     if !yes {
         ask()?;
@@ -255,8 +281,18 @@ fn place(agent: &KnownAgent) -> Result<(PathBuf, Install), Failure> {
         (None, Some(rest)) => variable("HOME").ok_or_else(|| Failure::failed("HOME is not set"))?.join(rest),
         (None, None) => PathBuf::from(&install.file),
     };
-    // a link stays one: what it leads to is changed
-    Ok((std::fs::canonicalize(&file).unwrap_or(file), install))
+    Ok((followed(file), install))
+}
+
+/// Where a path leads: a link stays one, and what it leads to is changed, also if that is not there yet.
+fn followed(file: PathBuf) -> PathBuf {
+    if let Ok(path) = std::fs::canonicalize(&file) {
+        return path;
+    }
+    match std::fs::read_link(&file) {
+        Ok(target) => file.parent().unwrap_or(Path::new("/")).join(target),
+        Err(_) => file,
+    }
 }
 
 fn read(file: &Path) -> Result<Option<String>, Failure> {
@@ -271,20 +307,41 @@ fn read(file: &Path) -> Result<Option<String>, Failure> {
     }
 }
 
-/// In the place of what is there, whole or not at all, with the rights it had.
+/// In the place of what is there, with the mode, owner and group it had; whole or not at all. A file that has other names, or whose
+/// owner cannot be kept, is written in place: the text it had is kept elsewhere.
 fn write(file: &Path, text: &str) -> Result<(), Failure> {
-    use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
+    use std::os::unix::fs::{DirBuilderExt, MetadataExt};
     let work = || {
         let folder = file.parent().unwrap_or(Path::new("/"));
         std::fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
-        let mode = std::fs::metadata(file).map_or(0o600, |meta| meta.permissions().mode() & 0o777);
-        let draft = file.with_extension(format!("sessions-{}", std::process::id()));
-        let mut open = std::fs::File::options().write(true).create_new(true).mode(mode).open(&draft)?;
+        let there = std::fs::metadata(file).ok();
+        if there.as_ref().is_none_or(|meta| meta.nlink() == 1) {
+            let draft = file.with_extension(format!("sessions-{}", std::process::id()));
+            let replaced = write_draft(&draft, text, there.as_ref()).and_then(|()| std::fs::rename(&draft, file));
+            if replaced.is_ok() || there.is_none() {
+                return replaced;
+            }
+            let _ = std::fs::remove_file(&draft);
+        }
+        let mut open = std::fs::File::options().write(true).truncate(true).open(file)?;
         open.write_all(text.as_bytes())?;
-        open.sync_all()?;
-        std::fs::rename(&draft, file)
+        open.sync_all()
     };
     work().map_err(|error: std::io::Error| Failure::failed(format!("{}: {error}; nothing was changed", file.display())))
+}
+
+fn write_draft(draft: &Path, text: &str, like: Option<&std::fs::Metadata>) -> std::io::Result<()> {
+    use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
+    let mut open = std::fs::File::options().write(true).create_new(true).mode(0o600).open(draft)?;
+    if let Some(like) = like {
+        let own = open.metadata()?;
+        if (own.uid(), own.gid()) != (like.uid(), like.gid()) {
+            std::os::unix::fs::fchown(&open, Some(like.uid()), Some(like.gid()))?;
+        }
+        open.set_permissions(std::fs::Permissions::from_mode(like.permissions().mode() & 0o7777))?;
+    }
+    open.write_all(text.as_bytes())?;
+    open.sync_all()
 }
 
 /// What the agent is to call: by its whole path, since nobody knows what is on the agent's PATH. Where a link there leads to us the link

@@ -1,5 +1,6 @@
 //! export, import.
 
+use std::collections::VecDeque;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, BufWriter, IsTerminal, Read, Write};
 use std::path::{Path, PathBuf};
@@ -142,7 +143,8 @@ async fn import(paths: &Paths, file: &Path, name: Option<String>, json: bool) ->
     let mut lines = Lines { source: BufReader::new(source), number: 0, read: 0 };
     let mut parser = Parser::default();
     let first = lines.first().map_err(cannot)?;
-    let (header, mut events) = parser.header(&first).map_err(Failure::usage)?;
+    let (header, events) = parser.header(&first).map_err(Failure::usage)?;
+    let mut events: VecDeque<Event> = pieces(events).into();
     let mut client = connect::connect(paths).await?;
     let here = super::session::workspace(None)?;
     let called = if is_stdin { None } else { file.file_stem().map(|stem| stem.to_string_lossy().into_owned()) };
@@ -150,17 +152,21 @@ async fn import(paths: &Paths, file: &Path, name: Option<String>, json: bool) ->
     let mut bar = Bar::new();
     let mut exit_code = 0;
     loop {
-        let mut bytes: usize = events.iter().map(|event| 40 + length(event)).sum();
-        while events.len() < BATCH_EVENTS && bytes < BATCH_BYTES {
+        let (mut batch, mut bytes) = (Vec::new(), 0);
+        while batch.len() < BATCH_EVENTS && bytes < BATCH_BYTES {
+            if let Some(event) = events.pop_front() {
+                bytes += 40 + length(&event);
+                batch.push(event);
+                continue;
+            }
             let Some(line) = lines.next().map_err(cannot)? else { break };
             let event = parser.line(&line).map_err(|why| Failure::usage(format!("line {}: {why}", lines.number)))?;
-            bytes += event.as_ref().map_or(0, |event| 40 + length(event));
-            events.extend(event);
+            events.extend(pieces(event.into_iter().collect()));
         }
-        if events.is_empty() {
+        if batch.is_empty() {
             break;
         }
-        let records = events.drain(..).filter_map(|event| record(event, &mut exit_code)).collect();
+        let records = batch.into_iter().filter_map(|event| record(event, &mut exit_code)).collect();
         client.call::<()>(Request::Import(Import::Records { records })).await?;
         if size > 0 {
             bar.show(lines.read.min(size), size);
@@ -184,6 +190,29 @@ fn begin(header: &Header, name: Option<String>, called: Option<String>, here: St
         command: header.command.clone(),
         title: header.title.clone(),
     }
+}
+
+/// Events that each fit into a request: what was printed or typed at once is cut, at borders of characters. The parser keeps other
+/// texts short.
+fn pieces(events: Vec<Event>) -> Vec<Event> {
+    let mut out = Vec::with_capacity(events.len());
+    for event in events {
+        let time = event.time;
+        let mut cut = |text: &str, what: fn(String) -> What| {
+            let mut rest = text;
+            while !rest.is_empty() {
+                let (piece, tail) = rest.split_at(rest.floor_char_boundary(BATCH_BYTES));
+                out.push(Event { time, what: what(piece.to_owned()) });
+                rest = tail;
+            }
+        };
+        match event.what {
+            What::Output(text) if text.len() > BATCH_BYTES => cut(&text, What::Output),
+            What::Input(text) if text.len() > BATCH_BYTES => cut(&text, What::Input),
+            what => out.push(Event { time, what }),
+        }
+    }
+    out
 }
 
 fn length(event: &Event) -> usize {

@@ -303,6 +303,7 @@ mod tests {
             author: None,
             line: line.into(),
             ranges: ranges.to_vec(),
+            perceived: None,
             before: vec!["one\ttab".into()],
             after: vec![],
             times: 3,

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use shared::filter::Filter;
 use shared::id::SessionId;
-use shared::message::{Changed, Failure, Gone, Layers, NewSession, Request};
+use shared::message::{Changed, Code, Failure, Gone, Layers, NewSession, Request};
 use shared::paths::Paths;
 use shared::runtime::{Keeps, Runtime, RuntimeState};
 use shared::session::{Session, Status};
@@ -57,7 +57,7 @@ pub async fn new(paths: &Paths, args: NewArgs) -> Result<(), Failure> {
         },
         watch: args.watch,
     };
-    let changed: Changed = connect::call_repeatable(paths, Request::New(request)).await?;
+    let changed: Changed = connect::call_repeatable(paths, Request::New(request)).await.map_err(with_flags)?;
     if args.json {
         return print_json(&changed);
     }
@@ -75,6 +75,14 @@ pub async fn new(paths: &Paths, args: NewArgs) -> Result<(), Failure> {
     let prefix = crate::settings::load_config(paths).0.keys.prefix;
     let wish = Wish { language: None, name: session.id.to_string(), read_only: false, prefix, typed: Vec::new() };
     attach::attach(paths, client, &wish).await?.say()
+}
+
+/// How to go on after a refusal, in words of the command line: the daemon answers other callers too.
+fn with_flags(failure: Failure) -> Failure {
+    if failure.code != Code::Status {
+        return failure;
+    }
+    Failure { message: format!("{} (`sessions-tui kill NAME`, --attach-existing)", failure.message), ..failure }
 }
 
 pub fn workspace(given: Option<PathBuf>) -> Result<String, Failure> {

@@ -8,6 +8,7 @@ use serde_json::{Map, Value};
 use shared::exec::{ExecResult, OutputPage, Stream};
 use shared::id::ExecId;
 use shared::message::{Failure, Request};
+use shared::model_text::for_model;
 
 use super::server::Call;
 
@@ -178,22 +179,7 @@ pub fn fit_state(state: &mut Map<String, Value>) -> bool {
 /// The last line of output that has anything on it, without what colours and moves.
 pub fn last_line(output: &[u8]) -> Option<String> {
     let text = String::from_utf8_lossy(output);
-    text.rsplit(['\n', '\r']).map(plain).find(|line| !line.trim().is_empty())
-}
-
-/// Without escape sequences of the usual form.
-fn plain(line: &str) -> String {
-    let mut out = String::with_capacity(line.len());
-    let mut chars = line.chars();
-    while let Some(c) = chars.next() {
-        if c != '\x1b' {
-            out.push(c);
-        } else if chars.next() == Some('[') {
-            // parameters, up to the letter that says what they are for
-            let _ = chars.by_ref().find(|c| ('@'..='~').contains(c));
-        }
-    }
-    out
+    text.rsplit(['\n', '\r']).map(for_model).find(|line| !line.trim().is_empty())
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use serde::de::DeserializeOwned;
 use shared::message::{Answer, Code, Failure, Push, Request};
 use shared::paths::Paths;
 
-use crate::client::{Client, Incoming};
+use crate::client::{Client, Incoming, refusal_of};
 use crate::connect;
 
 /// One call and its answer.
@@ -38,23 +38,29 @@ enum Tried {
 
 async fn try_once(paths: &Paths, request: &Request) -> Result<Tried, Failure> {
     let mut client = connect::connect(paths).await?;
-    let Ok(id) = client.send(request.clone()).await else { return Ok(Tried::NotReached) };
+    let id = match client.send(request.clone()).await {
+        Ok(id) => id,
+        Err(error) => return refusal_of(&error).map_or(Ok(Tried::NotReached), Err),
+    };
     loop {
         match next(&mut client).await {
             Ok(Incoming::Answer(answer)) if answer.id == id || answer.id == 0 => return Ok(Tried::Answered(answer)),
             Ok(_) => {}
             Err(Away::Stopped) => return Err(stopped()),
             Err(Away::Lost) => return Ok(Tried::Lost),
+            Err(Away::Refused(refusal)) => return Err(refusal),
         }
     }
 }
 
 /// Why nothing more comes from a daemon.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum Away {
     /// Somebody stopped it on purpose: it is not started again behind their back.
     Stopped,
     Lost,
+    /// The request was not sent, and why.
+    Refused(Failure),
 }
 
 /// The next word of the daemon.

@@ -11,7 +11,7 @@ use super::clip::last_line;
 use super::daemon::{self, Away};
 use super::progress::Progress;
 use super::server::{Call, cancelled};
-use crate::client::{Client, Incoming};
+use crate::client::{Client, Incoming, refusal_of};
 use crate::connect;
 
 /// Between two tries to cancel a call that the daemon does not know yet: it is only just being stored.
@@ -36,6 +36,7 @@ pub async fn run(call: &Call, id: ExecId, code: ExecCall) -> Result<ExecResult, 
             return Err(cancelled());
         }
         match following.follow(&mut client, request).await {
+            Err(Away::Refused(refusal)) => return Err(refusal),
             Ok(answer) => match answer.understand::<ExecResult>() {
                 // it never came to the daemon that is gone: the same call, with the same id, cannot run twice
                 Err(failure) if failure.code == Code::NotFound && is_looking => {
@@ -75,7 +76,7 @@ struct Following<'a> {
 impl Following<'_> {
     /// Sends the request and waits for its answer, telling of it and ready to cancel it.
     async fn follow(&mut self, client: &mut Client, request: Request) -> Result<Answer, Away> {
-        let Ok(asked) = client.send(request).await else { return Err(Away::Lost) };
+        let asked = client.send(request).await.map_err(|error| refusal_of(&error).map_or(Away::Lost, Away::Refused))?;
         let mut cancel = Cancel::NotAsked;
         loop {
             tokio::select! {

@@ -80,6 +80,9 @@ struct Arguments {
     timeout_ms: Option<u64>,
     /// For result and cancel: the execId of the call.
     exec_id: Option<String>,
+    /// The exact text, with escape sequences and characters that a person does not see. Without it those are left out or named, and marked.
+    #[expect(dead_code, reason = "read for all tools at once, in tool.rs")]
+    raw: Option<bool>,
 }
 
 async fn perform(call: Call, arguments: Arguments) -> Result<Map<String, Value>, Failure> {

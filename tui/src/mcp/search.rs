@@ -13,7 +13,7 @@ use shared::text::{count, visible};
 use super::daemon::{self, Away};
 use super::server::{Call, Server, cancelled};
 use super::tool::{self, About, Effect};
-use crate::client::Incoming;
+use crate::client::{Incoming, refusal_of};
 use crate::connect;
 
 /// Hits when no number is given, and at most.
@@ -28,7 +28,7 @@ pub fn tools() -> Vec<ToolRoute<Server>> {
         &About {
             name: "search",
             title: "Search all sessions",
-            description: "Find a text in what programs and calls printed (as it was seen, without colours), the code of calls, events, \
+            description: "Find a text in what programs and calls printed (as it was printed, without colours; it may have been overwritten since), the code of calls, events, \
 and names, tasks, results and errors of sessions. Hits of all sessions come newest first; each says its session, \
 time and kind, then the line. Use it to find an earlier error, command, decision or session.",
             effect: Effect::Reads,
@@ -104,9 +104,12 @@ struct SearchArguments {
     /// At most this many hits.
     #[schemars(range(min = 1, max = 200), extend("default" = 20))]
     limit: Option<u32>,
+    /// Lines as they were printed, also what was concealed or is invisible. Without it that is marked instead.
+    raw: Option<bool>,
 }
 
 async fn search(call: Call, given: SearchArguments) -> Result<String, Failure> {
+    let is_raw = given.raw.unwrap_or_default();
     let query = SearchQuery {
         pattern: Pattern {
             text: given.pattern,
@@ -124,14 +127,19 @@ async fn search(call: Call, given: SearchArguments) -> Result<String, Failure> {
         ..SearchQuery::default()
     };
     query.pattern.check()?;
-    let (hits, summary) = follow(&call, query).await?;
+    let (mut hits, summary) = follow(&call, query).await?;
+    if !is_raw {
+        for hit in &mut hits {
+            hit.line = hit.perceived.take().unwrap_or_else(|| std::mem::take(&mut hit.line));
+        }
+    }
     Ok(words(&hits, &summary))
 }
 
 async fn follow(call: &Call, query: SearchQuery) -> Result<(Vec<Hit>, SearchSummary), Failure> {
     let went = || Failure::failed("the daemon went away during the search: search again, nothing is lost");
     let mut client = connect::connect(call.paths()).await?;
-    let id = client.send(Request::Search(Box::new(query))).await.map_err(|_| went())?;
+    let id = client.send(Request::Search(Box::new(query))).await.map_err(|error| refusal_of(&error).unwrap_or_else(went))?;
     let (mut hits, mut progress, mut said) = (Vec::new(), call.progress(), String::from("searching"));
     loop {
         let incoming = tokio::select! {
@@ -150,6 +158,7 @@ async fn follow(call: &Call, query: SearchQuery) -> Result<(Vec<Hit>, SearchSumm
             Ok(_) => {}
             Err(Away::Stopped) => return Err(daemon::stopped()),
             Err(Away::Lost) => return Err(went()),
+            Err(Away::Refused(refusal)) => return Err(refusal),
         }
     }
 }
@@ -193,7 +202,8 @@ fn hit_words(hit: &Hit) -> String {
         let _ = write!(out, " · seen {} times", hit.times);
     }
     out.push('\n');
-    let clean = |text: &str| visible(&text.replace('\t', "    "));
+    // whoever gets this text marks what is hidden
+    let clean = |text: &str| text.replace('\t', "    ");
     for line in &hit.before {
         let _ = writeln!(out, "  {}", clean(line));
     }

@@ -4,11 +4,14 @@ use base64::Engine;
 use rmcp::handler::server::tool::ToolRoute;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+
 use shared::exec::Language;
 use shared::id::SessionId;
-use shared::message::{Code, Condition, Failure, Layers, NewSession, Request, ScreenShot, Waited};
+use shared::message::{Code, Condition, Failure, Layers, Line, NewSession, Request, ScreenShot, Waited};
+use shared::model_text::hidden_mark;
 use shared::runtime::ExitStatus;
-use shared::screen::Size;
+use shared::screen::{Size, perceived_row};
+use shared::seen::{Seen, Text};
 use shared::session::Session;
 
 use super::clip::clip_front;
@@ -67,7 +70,7 @@ BSpace, Up, Down, Left, Right, Home, End, PageUp, PageDown, IC, DC, F1…F12, C-
             &About {
                 name: "terminal_screen",
                 title: "Read a terminal's screen",
-                description: "What is on a session's screen, as text; the first line says whose it is, its status and where the cursor is. \
+                description: "What a person sees on a session's screen, as text; the first line says whose it is, its status and where the cursor is. \
 `scrollback` adds lines that have scrolled away. Of a session that has ended, its last screen. `language` shows the transcript of \
 that interpreter of the session instead.",
                 effect: Effect::Reads,
@@ -208,6 +211,8 @@ struct ScreenArguments {
     scrollback: Option<u32>,
     /// The transcript of this interpreter of the session instead of its program's screen.
     language: Option<LanguageWord>,
+    /// Also text that a person does not see on the screen: concealed, or in the colour of its background.
+    raw: Option<bool>,
 }
 
 async fn screen(call: Call, given: ScreenArguments) -> Result<String, Failure> {
@@ -221,7 +226,8 @@ async fn screen(call: Call, given: ScreenArguments) -> Result<String, Failure> {
             language: given.language.map(Language::from),
         })
         .await?;
-    Ok(format!("{}\n{}", header(&session, &shot), clip_front(&lines(&shot), MAX_SCREEN)))
+    let lines = if given.raw.unwrap_or_default() { raw_lines(&shot) } else { lines(&shot) };
+    Ok(format!("{}\n{}", header(&session, &shot), clip_front(&lines, MAX_SCREEN)))
 }
 
 fn header(session: &Session, shot: &ScreenShot) -> String {
@@ -241,14 +247,34 @@ fn header(session: &Session, shot: &ScreenShot) -> String {
     shared::text::visible(&words.join(" · "))
 }
 
+/// The rows as a person sees them, with a mark behind those that have hidden text.
 fn lines(shot: &ScreenShot) -> String {
-    let last = shot.rows.iter().rposition(|row| !row.text.is_empty()).map_or(0, |row| row + 1);
-    let mut out = String::new();
-    for line in shot.scrollback.iter().chain(&shot.rows[..last]) {
-        out.push_str(&line.text);
-        out.push('\n');
+    let mut lines: Vec<String> = Vec::new();
+    for line in shot.scrollback.iter().chain(&shot.rows) {
+        let mut row = perceived_row(line.ansi.as_bytes());
+        if row.hidden > 0 {
+            row.text += if row.text.is_empty() { "" } else { " " };
+            row.text += &hidden_mark(row.hidden);
+        }
+        lines.push(row.text);
     }
-    out
+    joined(&lines, shot.scrollback.len())
+}
+
+/// The rows with all text that is in them.
+fn raw_lines(shot: &ScreenShot) -> String {
+    let plain = |line: &Line| {
+        let mut text = Text::default();
+        Seen::default().feed(line.ansi.as_bytes(), 0, &mut text);
+        String::from_utf8_lossy(&text.bytes).trim_end_matches(' ').to_owned()
+    };
+    joined(&shot.scrollback.iter().chain(&shot.rows).map(plain).collect::<Vec<_>>(), shot.scrollback.len())
+}
+
+/// Blank rows at the end of the screen are left out, of the scrollback none.
+fn joined(lines: &[String], scrollback: usize) -> String {
+    let used = lines.iter().rposition(|line| !line.is_empty()).map_or(0, |last| last + 1).max(scrollback);
+    lines[..used].iter().flat_map(|line| [line.as_str(), "\n"]).collect()
 }
 
 #[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]

@@ -8,6 +8,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
 use shared::message::Failure;
+use shared::model_text::for_model;
 
 use super::server::{Call, Server};
 use super::{daemon, schema};
@@ -92,13 +93,58 @@ where
     W: Future<Output = Result<CallToolResult, Failure>> + Send + 'static,
 {
     ToolRoute::new_dyn(tool, move |context: ToolCallContext<'_, Server>| {
-        let arguments = read(&context.name, &context.arguments.unwrap_or_default());
+        let given = context.arguments.unwrap_or_default();
+        let hidden = if given.get("raw") == Some(&Value::Bool(true)) { Hidden::Shown } else { Hidden::Marked };
+        let arguments = read(&context.name, &given);
         let outcome = work(Call::new(context.service.clone(), context.request_context), arguments);
         Box::pin(async move {
             let result = outcome.await.unwrap_or_else(|failure| refusal(&failure));
-            Ok(CallToolResponse::Complete(result))
+            Ok(CallToolResponse::Complete(hidden.apply(result)))
         })
     })
+}
+
+/// What becomes of text that a person would not see. Every result of every tool passes through here.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Hidden {
+    /// Left out or named, and marked.
+    Marked,
+    /// The caller asked for the text as it is.
+    Shown,
+}
+
+impl Hidden {
+    fn apply(self, result: CallToolResult) -> CallToolResult {
+        if self == Self::Shown {
+            return result;
+        }
+        if let Some(mut value) = result.structured_content {
+            mark_strings(&mut value);
+            let is_error = result.is_error == Some(true);
+            return if is_error { CallToolResult::structured_error(value) } else { CallToolResult::structured(value) };
+        }
+        let mut result = result;
+        for block in &mut result.content {
+            if let ContentBlock::Text(text) = block {
+                text.text = for_model(&text.text);
+            }
+        }
+        result
+    }
+}
+
+fn mark_strings(value: &mut Value) {
+    match value {
+        Value::String(text) => *text = for_model(text),
+        Value::Array(items) => items.iter_mut().for_each(mark_strings),
+        Value::Object(fields) => {
+            if fields.keys().any(|key| for_model(key) != *key) {
+                *fields = std::mem::take(fields).into_iter().map(|(key, value)| (for_model(&key), value)).collect();
+            }
+            fields.values_mut().for_each(mark_strings);
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
+    }
 }
 
 /// A result that says first that it is one.

@@ -294,6 +294,7 @@ mod tests {
             author: None,
             line: line.into(),
             ranges: vec![(0, 1)],
+            perceived: None,
             before: vec![],
             after: vec![],
             times: 1,

@@ -268,6 +268,7 @@ fn searching() {
                 author: None,
                 line,
                 ranges: vec![(start, start + 7)],
+                perceived: None,
                 before: vec![],
                 after: vec![],
                 times: 1 + n as u64 % 3,
