@@ -10,6 +10,7 @@ mod command;
 mod command_history;
 mod connection;
 mod context;
+mod delivery;
 mod descriptor;
 mod ending;
 mod exec;

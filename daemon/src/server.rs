@@ -30,10 +30,10 @@ use crate::registry::Registry;
 use crate::settings::{FirstSettings, Settings};
 use crate::store::{self, StoreHandle};
 use crate::watch as files_watch;
-use crate::webhook::{self, Post};
+use crate::webhook::Post;
 use crate::{
-    cleanup, command_history, connection, expiry, files, hibernate, leftover, memory, queue, recover, reload, request, restore, upcalls,
-    upkeep,
+    cleanup, command_history, connection, delivery, expiry, files, hibernate, leftover, memory, queue, recover, reload, request, restore,
+    upcalls, upkeep,
 };
 
 /// Clients at once; beyond that a new one has to wait, and those that are there are fine.
@@ -88,7 +88,7 @@ pub async fn run(paths: Paths, settings: FirstSettings, place: Place, ready: imp
     let context = open_world(paths, settings, log, limits).await?;
     recover::recover(&context).await?;
     leftover::remove(&context).await;
-    webhook::start(&context);
+    delivery::start(&context);
     request::drain_hooks(&context).await;
     let listener = listen(&context.paths.socket())?;
     if let Err(error) = point_to_socket(&context.paths) {
