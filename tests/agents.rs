@@ -245,7 +245,7 @@ fn hooks_are_set_up_and_taken_away_exactly() {
     std::fs::create_dir_all(file.parent().expect("a folder")).expect("makes it");
     std::fs::write(&file, before).expect("writes");
     let shown = root.run(&["hook", "install", "claude"]);
-    assert_eq!(shown.code, 2, "nobody is there to ask");
+    assert_eq!(shown.code, 2, "standard input is not a terminal");
     assert!(shown.stdout.contains("hooks will be added to") && shown.stdout.contains("--show prints the change"), "{}", shown.stdout);
     assert!(!shown.stdout.contains("+ "), "{}", shown.stdout);
     let shown = root.run(&["hook", "install", "claude", "--show"]);
@@ -286,7 +286,6 @@ fn agents_of_the_users_own_have_rules_for_title_and_screen() {
     let root = Root::new();
     let folder = root.join("config/agents");
     std::fs::create_dir_all(&folder).expect("a folder");
-    root.config("[attention]\nscreen_rules = true\n");
     let manifest = "name = \"mine\"\nprograms = [\"myagent\"]\n[[titles]]\npattern = \"^BUSY\"\nstate = \"working\"\n[[screens]]\npattern = \"Proceed\\\\? \"\nstate = \"waiting_approval\"\n";
     std::fs::write(folder.join("mine.toml"), manifest).expect("writes");
     std::fs::write(folder.join("bad.toml"), "name = \"bad\"\nprogram = 1\n").expect("writes");
@@ -300,12 +299,115 @@ fn agents_of_the_users_own_have_rules_for_title_and_screen() {
     assert_eq!(found["evidence"][0]["source"], "title", "{found}");
     root.run(&["send", "work", "--enter", ""]).ok();
     let found = wait_state(&root, "work", "waiting_approval");
-    assert_eq!((&found["evidence"][0]["source"], &found["why"]), (&json!("screen"), &json!("its screen says: Proceed? [y/n]")), "{found}");
+    assert_eq!((&found["evidence"][0]["source"], &found["why"]), (&json!("screen"), &json!("Proceed? [y/n]")), "{found}");
     root.run(&["send", "work", "--enter", "y"]).ok();
     wait_state(&root, "work", "unknown");
     let status = root.run(&["daemon", "status"]).ok();
     assert!(status.contains("bad.toml") && status.contains("is not known here"), "{status}");
     assert!(!status.contains("mine.toml"), "{status}");
+}
+
+/// Screens and titles as Claude Code draws them, without hooks and reports: each line that is read shows the next one.
+const CLAUDE_LIKE: &str = r#"
+title() { printf '\e]0;%s\a' "$1"; }
+show() { printf '\e[2J\e[H%b' "$1"; }
+asks() { show "╭───────────────╮\r\n│ Bash command  │\r\n│   $1  │\r\n│ Do you want to proceed? │\r\n│ ❯ 1. Yes      │\r\n│   2. No       │\r\n╰───────────────╯"; }
+title '✳ Claude Code'; show 'Welcome\r\n\r\n> '
+while read -r line; do
+  case "$line" in
+    work) title '◐ fix the login'; show '✻ Thinking… (3s · esc to interrupt)\r\n> ' ;;
+    ask) title '✳ fix the login'; asks 'rm -r build' ;;
+    again) asks 'rm -r dist' ;;
+    wrong) for n in 1 2 3 4 5 6; do asks "rm file$n"; sleep 1; show 'nothing'; sleep 1; done; echo over ;;
+    done) title '✳ fix the login'; show '● Done. Do you want to see the diff?\r\n\r\n> ' ;;
+  esac
+done
+"#;
+
+fn row_of(root: &Root, name: &str) -> String {
+    let list = root.run(&["ls"]).ok();
+    list.lines().find(|line| line.starts_with(name)).unwrap_or_default().to_owned()
+}
+
+#[test]
+fn c8_an_agent_without_hooks_is_understood_by_its_screen_and_title() {
+    let root = Root::new();
+    let claude = program(&root, "claude", CLAUDE_LIKE);
+    root.run(&["new", "-d", "-n", "work", "--", &claude]).ok();
+    let say = |line: &str| root.run(&["send", "work", "--enter", line]).ok();
+    let found = wait_state(&root, "work", "idle");
+    assert_eq!(found["evidence"][0]["source"], "title", "{found}");
+    assert!(row_of(&root, "work").contains("● idle"), "{}", row_of(&root, "work"));
+    say("work");
+    wait_state(&root, "work", "working");
+    assert!(row_of(&root, "work").contains("● working"), "{}", row_of(&root, "work"));
+    say("ask");
+    let found = wait_state(&root, "work", "waiting_approval");
+    assert_eq!(found["why"], "Do you want to proceed?");
+    let screen = &found["evidence"][0];
+    assert_eq!((&screen["source"], &screen["weight"], &screen["decides"]), (&json!("screen"), &json!(25), &json!(true)), "{found}");
+    assert!(screen["changes"].as_str().is_some_and(|text| text.contains("weakest evidence")), "{found}");
+    let row = row_of(&root, "work");
+    assert!(row.contains("● asks") && row.contains("Do you want to proceed?") && !row.contains("says"), "{row}");
+    let dashboard = Term::open(&root, 120, 40, &[]);
+    dashboard.wait_for_text("asks");
+    dashboard.wait_for_text("Do you want to proceed?");
+    dashboard.send(b"q");
+    // a daemon that dies neither forgets it nor tells of it again
+    let notified = || root.kinds("work").iter().filter(|kind| *kind == "notified").count();
+    wait_until("the notice", || notified() == 1);
+    root.kill_daemon();
+    wait_state(&root, "work", "waiting_approval");
+    say("work");
+    wait_state(&root, "work", "working");
+    assert_eq!(notified(), 1);
+    say("done");
+    let found = wait_state(&root, "work", "done_unseen");
+    assert_eq!((&found["why"], &found["evidence"][0]["source"]), (&json!("fix the login"), &json!("title")), "{found}");
+    let row = row_of(&root, "work");
+    assert!(row.contains("● finished") && row.contains("fix the login"), "{row}");
+    // it was seen: then it is only idle, also for the next daemon
+    let looking = Term::open(&root, 80, 24, &["attach", "work"]);
+    looking.wait_for_text("Done.");
+    looking.send(b"\x02d");
+    wait_state(&root, "work", "idle");
+    root.kill_daemon();
+    assert_eq!(wait_state(&root, "work", "idle")["why"], "fix the login");
+}
+
+#[test]
+fn c8_an_agent_in_a_shell_is_understood_until_it_leaves() {
+    let root = Root::new();
+    prompt(&root);
+    let claude = program(&root, "claude", &format!("{CLAUDE_LIKE}\nexit"));
+    root.run(&["new", "-d", "-n", "shell", "--", "bash"]).ok();
+    root.wait_screen("shell", "ready>");
+    root.run(&["send", "shell", "--enter", &claude]).ok();
+    root.wait_screen("shell", "Welcome");
+    root.run(&["send", "shell", "--enter", "ask"]).ok();
+    assert_eq!(wait_state(&root, "shell", "waiting_approval")["why"], "Do you want to proceed?");
+    // it ends with its question still on the screen
+    root.run(&["send", "shell", "--key", "ctrl-d"]).ok();
+    wait_state(&root, "shell", "idle");
+    root.run(&["send", "shell", "--enter", "sleep 1000"]).ok();
+    assert_ne!(wait_state(&root, "shell", "working")["evidence"][0]["source"], "title");
+}
+
+#[test]
+fn c8_a_wrong_screen_rule_notifies_once_until_somebody_types() {
+    let root = Root::new();
+    let claude = program(&root, "claude", CLAUDE_LIKE);
+    root.run(&["new", "-d", "-n", "work", "--", &claude]).ok();
+    root.wait_screen("work", "Welcome");
+    let notified = || root.kinds("work").iter().filter(|kind| *kind == "notified").count();
+    root.run(&["send", "work", "--enter", "wrong"]).ok();
+    root.wait_screen("work", "over");
+    assert_eq!(notified(), 1, "{:?}", root.kinds("work"));
+    // the next question after an answer is another one
+    root.run(&["send", "work", "--enter", "ask"]).ok();
+    wait_until("the second notice", || notified() == 2);
+    root.run(&["send", "work", "--enter", "again"]).ok();
+    wait_until("the third notice", || notified() == 3);
 }
 
 #[test]

@@ -3,6 +3,7 @@
 
   tests/bench_start.py                    100 rounds, about a minute on 2 cores
   tests/bench_start.py --quick            20 rounds
+  tests/bench_start.py --rounds N --patience SECONDS
   SESSIONS_BIN=path tests/bench_start.py  another binary (default: target/release/sessions-tui)
 
 Beside it whichever of tmux, screen, dtach and abduco are installed. Everybody takes one turn per round, in a new random order, so
@@ -10,15 +11,23 @@ that whatever else the machine does hits all alike: look at the ratios. Each tim
 included. "first session" is `new -d` (or its like) while no server runs; ours stores the launch in a database before it starts the
 program, and waits until it has started. "first ever" makes that database too. dtach and abduco have no server: each of their
 sessions is a process, and a list is of files (dtach has none).
+
+A command that fails or takes longer than the patience (10 s) ends that turn of its program; after three such turns the program takes
+no further part. The results of the others are printed all the same, then what went wrong, and the exit code is 1 if it was ours.
 """
-import argparse, os, random, shutil, statistics, subprocess, tempfile, time  # noqa: E401
+import argparse, collections, os, random, shutil, statistics, subprocess, sys, tempfile, time  # noqa: E401
 
 BIN = os.path.abspath(os.environ.get("SESSIONS_BIN", os.path.join(os.path.dirname(__file__), "..", "target", "release", "sessions-tui")))
 PROGRAM = ["sleep", "1000"]
 
+# turns a program may fail in before it is left out
+MOST_FAILURES = 3
+
 
 class Peer:
     """A program that keeps sessions. Folders of its own, and no setting of the user's."""
+
+    patience = 10.0
 
     def __init__(self, name, binary, root):
         self.name, self.binary = name, binary
@@ -29,7 +38,8 @@ class Peer:
 
     def run(self, *args, check=True):
         null = subprocess.DEVNULL
-        return subprocess.run([self.binary, *args], env=self.env, cwd=self.root, stdin=null, stdout=null, stderr=null, check=check)
+        command = [self.binary, *args]
+        return subprocess.run(command, env=self.env, cwd=self.root, stdin=null, stdout=null, stderr=null, check=check, timeout=self.patience)
 
     def version(self):
         # some say it with an exit code of their own
@@ -145,23 +155,53 @@ def timed(work):
     return (time.perf_counter() - began) * 1000
 
 
-def measure(peers, rounds):
+def in_words(error):
+    """What went wrong, with the command as it was typed."""
+    command = " ".join(os.path.basename(word) if n == 0 else word for n, word in enumerate(error.cmd))
+    if isinstance(error, subprocess.TimeoutExpired):
+        return f"{command!r} took longer than {error.timeout:.0f} s"
+    return f"{command!r} ended with exit code {error.returncode}"
+
+
+def end_quietly(peer):
+    try:
+        if peer.number > 0:
+            peer.end()
+    except (subprocess.CalledProcessError, subprocess.TimeoutExpired):
+        pass  # nothing of it runs, or it cannot be helped
+
+
+def turn(peer, is_first_ever):
+    """One turn of one program: how long each row took."""
+    took = {"--version": timed(peer.version), "first session": timed(peer.new)}
+    took["new session"] = timed(peer.new)
+    if peer.list:
+        took["list"] = timed(peer.list)
+    peer.end()
+    if isinstance(peer, Ours) and is_first_ever:
+        kept = peer.env["SESSIONS_ROOT"]
+        peer.fresh()
+        try:
+            took["first ever"] = timed(peer.new)
+            peer.end()
+        finally:
+            shutil.rmtree(peer.env["SESSIONS_ROOT"], ignore_errors=True)
+            peer.env["SESSIONS_ROOT"] = kept
+    return took
+
+
+def measure(peers, rounds, failures):
     rows = ["--version", "list", "new session", "first session", "first ever"]
     times = {row: {peer.name: [] for peer in peers} for row in rows}
     for number in range(-2, rounds):
-        for peer in random.sample(peers, len(peers)):
-            took = {"--version": timed(peer.version), "first session": timed(peer.new)}
-            took["new session"] = timed(peer.new)
-            if peer.list:
-                took["list"] = timed(peer.list)
-            peer.end()
-            if isinstance(peer, Ours) and number % 5 == 0:
-                kept = peer.env["SESSIONS_ROOT"]
-                peer.fresh()
-                took["first ever"] = timed(peer.new)
-                peer.end()
-                shutil.rmtree(peer.env["SESSIONS_ROOT"], ignore_errors=True)
-                peer.env["SESSIONS_ROOT"] = kept
+        takes_part = [peer for peer in peers if len(failures[peer.name]) < MOST_FAILURES]
+        for peer in random.sample(takes_part, len(takes_part)):
+            try:
+                took = turn(peer, number % 5 == 0)
+            except (subprocess.CalledProcessError, subprocess.TimeoutExpired) as error:
+                failures[peer.name].append(in_words(error))
+                end_quietly(peer)
+                continue
             if number >= 0:
                 for row, value in took.items():
                     times[row][peer.name].append(value)
@@ -176,30 +216,36 @@ def show(peers, times, rounds):
     for row, by_peer in times.items():
         medians = [statistics.median(by_peer[name]) if by_peer[name] else None for name in names]
         tmux = medians[names.index("tmux")] if "tmux" in names else None
-        ratio = f"{medians[0] / tmux:.1f}" if tmux else ""
+        ratio = f"{medians[0] / tmux:.1f}" if tmux and medians[0] is not None else ""
         print(f"| {row} | " + " | ".join("" if median is None else f"{median:.1f}" for median in medians) + f" | {ratio} |")
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true")
-    rounds = 20 if parser.parse_args().quick else 100
+    parser.add_argument("--rounds", type=int)
+    parser.add_argument("--patience", type=float, default=Peer.patience, help="seconds a command may take")
+    args = parser.parse_args()
+    rounds = args.rounds or (20 if args.quick else 100)
+    Peer.patience = args.patience
     root = tempfile.mkdtemp(prefix="bench-start-")
     peers = [Ours("sessions-tui", BIN, root)]
     for name, kind in {"tmux": Tmux, "screen": Screen, "dtach": Dtach, "abduco": Abduco}.items():
         binary = shutil.which(name)
         if binary:
             peers.append(kind(name, binary, root))
+    failures = collections.defaultdict(list)
     try:
-        show(peers, measure(peers, rounds), rounds)
+        show(peers, measure(peers, rounds, failures), rounds)
     finally:
         for peer in peers:
-            try:
-                if isinstance(peer, (Ours, Tmux)):
-                    peer.end()
-            except subprocess.CalledProcessError:
-                pass  # nothing of it runs
+            end_quietly(peer)
         shutil.rmtree(root, ignore_errors=True)
+    for name, said in filter(lambda failed: failed[1], failures.items()):
+        left_out = ", left out from then on" if len(said) >= MOST_FAILURES else ""
+        print(f"{name}: {len(said)} turns failed{left_out}: {said[0]}", file=sys.stderr)
+    if failures["sessions-tui"]:
+        sys.exit(1)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-//! `doctor` finds each thing that can be broken in a root, says what mends it, and that mends it. It starts and changes nothing.
+//! `doctor` finds each thing that can be broken in a root, names the command that fixes it, and that command fixes it. It starts and changes nothing.
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;

@@ -3,9 +3,11 @@
 
 mod manifest;
 mod payload;
+mod reading;
 mod recognise;
 mod resume;
 
 pub use manifest::{Agent, Agents, HookState};
 pub use payload::Payload;
+pub use reading::Reading;
 pub use resume::Known;

@@ -15,7 +15,7 @@ use shared::screen::{Event, Located, NotificationSource};
 use shared::session::Status;
 use shared::text::{fit, visible};
 
-use crate::agent::HookState;
+use crate::agent::{HookState, Reading};
 
 use line::Line;
 use report::{Kind, Records, State};
@@ -33,7 +33,8 @@ const STALE: Duration = Duration::from_mins(10);
 const TITLE_STANDS: Duration = Duration::from_secs(3);
 
 /// What a program has said that bears on attention. The strongest counts: reports of its own, then what its hooks say, then
-/// notifications and bells, then its title and progress, then marks of a shell and what can be seen of its terminal.
+/// notifications and bells, then its title and progress, then marks of a shell and the state of its terminal. Rules for the
+/// screen are the weakest evidence about what an agent does; below them is only which program runs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Evidence {
     reports: Records,
@@ -48,6 +49,10 @@ pub struct Evidence {
     title: Option<Sign>,
     /// The same of what is on the screen.
     screen: Option<Sign>,
+    /// Input has arrived since the screen was read: a question on it counts again only if the next reading finds it.
+    is_screen_answered: bool,
+    /// When title and screen went from working to idle; since then the agent has not worked.
+    turn_ended_at: Option<Timestamp>,
     /// The terminal takes a line and does not show it.
     hidden_line: Option<Timestamp>,
     foreground: Option<(Timestamp, Foreground)>,
@@ -67,12 +72,32 @@ pub struct Hooked {
     pub at: Timestamp,
 }
 
-/// A text that can be seen, and what it means.
+/// A text on the screen or in the title, and what it means by the agent's rules.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Sign {
     pub state: Attention,
+    /// For a person: the question, or what the agent works on.
     pub text: String,
+    /// Tells two questions with the same text apart: the lines above it.
+    pub context: String,
+    /// The agent shows the same text in other states too, so that the screen counts more.
+    pub is_weak: bool,
     pub at: Timestamp,
+}
+
+impl Sign {
+    pub fn new(Reading { state, text, context, is_weak }: Reading, at: Timestamp) -> Self {
+        Self { state, text, context, is_weak, at }
+    }
+}
+
+/// Where a decision comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Basis {
+    /// Stated by the program, its hooks, its shell or the kernel.
+    Stated,
+    /// Read from the title or the screen by rules, which may be wrong.
+    Rules,
 }
 
 /// What has the terminal, of a shell that does not tell of its commands.
@@ -235,6 +260,7 @@ impl Evidence {
             // whatever ran is over
             self.reports.prompt();
             self.progress = None;
+            self.forget_signs();
             self.hook = self.hook.take().filter(|hook| hook.at > at);
             self.hidden_line = None;
         }
@@ -254,6 +280,11 @@ impl Evidence {
         self.dismissed_at = self.dismissed_at.max(Some(at));
     }
 
+    /// Until when what asked is answered or dismissed.
+    pub fn dismissed_at(&self) -> Option<Timestamp> {
+        self.dismissed_at
+    }
+
     fn is_dismissed(&self, at: Timestamp) -> bool {
         self.dismissed_at.is_some_and(|dismissed| dismissed >= at)
     }
@@ -270,7 +301,8 @@ impl Evidence {
             asked = true;
         }
         asked |= self.hidden_line.take().is_some();
-        asked |= self.screen.take_if(|sign| sign.asks()).is_some();
+        asked |= self.screen_question().is_some();
+        self.is_screen_answered = true;
         if asked {
             self.answered = Some(at);
         }
@@ -313,17 +345,69 @@ impl Evidence {
 
     /// What the title means now, if anything.
     pub fn titled(&mut self, sign: Option<Sign>) {
-        let stays = self.title.as_ref().map(|sign| sign.state) == sign.as_ref().map(|sign| sign.state);
-        if !stays {
-            self.title = sign;
+        let at = self.title.as_ref().zip(sign.as_ref()).filter(|(before, now)| before.state == now.state).map(|(before, _)| before.at);
+        self.change_signs(|evidence| evidence.title = sign.map(|sign| Sign { at: at.unwrap_or(sign.at), ..sign }));
+    }
+
+    /// What the screen means now, if anything. The same question found again keeps its time: it is not another one.
+    pub fn on_screen(&mut self, sign: Option<Sign>) {
+        let is_same = |before: &Sign, now: &Sign| {
+            (before.state, &before.context) == (now.state, &now.context) && (before.text == now.text || !now.asks())
+        };
+        let at = self.screen.as_ref().zip(sign.as_ref()).filter(|(before, now)| is_same(before, now)).map(|(before, _)| before.at);
+        self.change_signs(|evidence| {
+            evidence.screen = sign.map(|sign| Sign { at: at.unwrap_or(sign.at), ..sign });
+            evidence.is_screen_answered = false;
+        });
+    }
+
+    /// The agent has left the terminal: what its title and screen said is over.
+    pub fn forget_signs(&mut self) {
+        self.title = None;
+        self.screen = None;
+        self.turn_ended_at = None;
+    }
+
+    /// Applies a change of title or screen and notes the end of a turn: only a text that means idle ends one, never its absence.
+    fn change_signs(&mut self, change: impl FnOnce(&mut Self)) {
+        let was_working = self.sign().is_some_and(|sign| sign.state == Attention::Working);
+        change(self);
+        match self.sign().map(|sign| (sign.state, sign.at)) {
+            Some((Attention::Idle, at)) if was_working => self.turn_ended_at = Some(at),
+            None | Some((Attention::Idle, _)) => {}
+            Some(_) => self.turn_ended_at = None,
         }
     }
 
-    /// What the screen means now, if anything.
-    pub fn on_screen(&mut self, sign: Option<Sign>) {
-        let stays = self.screen.as_ref().map(|sign| (sign.state, &sign.text)) == sign.as_ref().map(|sign| (sign.state, &sign.text));
-        if !stays {
-            self.screen = sign;
+    /// What title and screen come to together.
+    fn sign(&self) -> Option<&Sign> {
+        self.strong_title().or_else(|| self.counted_screen()).or_else(|| self.weak_title())
+    }
+
+    fn strong_title(&self) -> Option<&Sign> {
+        self.title.as_ref().filter(|sign| !sign.is_weak && (!sign.asks() || !self.is_dismissed(sign.at)))
+    }
+
+    fn weak_title(&self) -> Option<&Sign> {
+        self.title.as_ref().filter(|sign| sign.is_weak && (!sign.asks() || !self.is_dismissed(sign.at)))
+    }
+
+    fn counted_screen(&self) -> Option<&Sign> {
+        self.screen.as_ref().filter(|sign| !sign.asks() || (!self.is_screen_answered && !self.is_dismissed(sign.at)))
+    }
+
+    fn screen_question(&self) -> Option<&Sign> {
+        self.counted_screen().filter(|sign| sign.asks())
+    }
+
+    /// What a sign comes to. A title that asks seldom says what: the screen does.
+    fn signed(&self, sign: &Sign, watched: Watched) -> Needs {
+        match self.turn_ended_at {
+            Some(at) if sign.state == Attention::Idle && !watched.has_seen(at) => needs(Attention::DoneUnseen, at, &sign.text),
+            _ => {
+                let question = self.screen_question().filter(|_| sign.asks()).unwrap_or(sign);
+                needs(sign.state, sign.at, &question.text)
+            }
         }
     }
 
@@ -332,10 +416,36 @@ impl Evidence {
         if self.foreground.as_ref().map(|(_, before)| before) != sample.foreground.as_ref() {
             self.foreground = sample.foreground.map(|foreground| (at, foreground));
         }
+        if matches!(self.foreground, Some((_, Foreground::Shell))) {
+            self.forget_signs();
+        }
     }
 
     /// What it comes to; nothing if nothing has been said.
     pub fn needs(&self, watched: Watched, moment: Moment) -> Option<Needs> {
+        self.decide(watched, moment).map(|(needs, _)| needs)
+    }
+
+    /// What it comes to, and whether rules had to decide it.
+    pub fn decide(&self, watched: Watched, moment: Moment) -> Option<(Needs, Basis)> {
+        let by_rules = |sign: &Sign| (self.signed(sign, watched), Basis::Rules);
+        let stated = |needs: Needs| (needs, Basis::Stated);
+        self.own_word(watched, moment)
+            .map(stated)
+            .or_else(|| self.strong_title().map(by_rules))
+            .or_else(|| self.progress.map(|(since, progress)| progressing(since, progress)).map(stated))
+            .or_else(|| self.at_prompt().map(stated))
+            .or_else(|| self.hidden_line.map(|since| needs(Attention::WaitingAnswer, since, HIDDEN_LINE)).map(stated))
+            .or_else(|| self.counted_screen().map(by_rules))
+            .or_else(|| self.weak_title().map(by_rules))
+            .or_else(|| self.in_command().map(stated))
+            .or_else(|| self.in_front().map(stated))
+            .or_else(|| self.answered.map(|since| needs(Attention::Unknown, since, NOT_SINCE_TYPED)).map(stated))
+            .or_else(|| self.hook.as_ref().map(|hook| needs(Attention::Unknown, hook.at, &hook.was())).map(stated))
+    }
+
+    /// What the program says itself: reports, hooks, notifications and bells.
+    fn own_word(&self, watched: Watched, moment: Moment) -> Option<Needs> {
         let calls = self.calls(watched);
         if let Some((since, report, app)) = self.reports.foremost() {
             // what is done or idle is overtaken by a call for somebody; what works or asks by itself is not
@@ -347,15 +457,6 @@ impl Evidence {
             return Some(calls.filter(is_overtaken).unwrap_or_else(|| hook.needs(watched)));
         }
         calls
-            .or_else(|| self.title.as_ref().filter(|sign| !sign.asks() || !self.is_dismissed(sign.at)).map(|sign| sign.needs("its title")))
-            .or_else(|| self.progress.map(|(since, progress)| progressing(since, progress)))
-            .or_else(|| self.at_prompt())
-            .or_else(|| self.hidden_line.map(|since| needs(Attention::WaitingAnswer, since, HIDDEN_LINE)))
-            .or_else(|| self.screen.as_ref().map(|sign| sign.needs("its screen")))
-            .or_else(|| self.in_command())
-            .or_else(|| self.in_front())
-            .or_else(|| self.answered.map(|since| needs(Attention::Unknown, since, "nothing has been said since something was typed")))
-            .or_else(|| self.hook.as_ref().map(|hook| needs(Attention::Unknown, hook.at, &hook.was())))
     }
 
     /// What the hooks said last, unless something shows that it is over: interrupts, crashes and kills have no hook.
@@ -413,6 +514,8 @@ impl Evidence {
     }
 }
 
+const NOT_SINCE_TYPED: &str = "nothing has been said since something was typed";
+
 const HIDDEN_LINE: &str = "it takes a line that is not shown: a password, perhaps";
 
 impl Hooked {
@@ -451,12 +554,8 @@ impl Hooked {
 }
 
 impl Sign {
-    fn asks(&self) -> bool {
-        matches!(self.state, Attention::WaitingApproval | Attention::WaitingAnswer)
-    }
-
-    fn needs(&self, which: &str) -> Needs {
-        needs(self.state, self.at, &format!("{which} says: {}", self.text))
+    pub fn asks(&self) -> bool {
+        matches!(self.state, Attention::WaitingApproval | Attention::WaitingAnswer | Attention::Stuck)
     }
 }
 

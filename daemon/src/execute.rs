@@ -33,7 +33,7 @@ pub async fn begin(context: &Context, call: ExecCall, author: Author) -> Result<
     let language = call.language.unwrap_or_else(|| call.verb.default_language());
     call.check()?;
     let (has_id, is_detached) = (call.id.is_some(), call.soft_limit_ms == Some(0));
-    let (world, calls) = (context.clone(), context.clone());
+    let (world, calls, holders) = (context.clone(), context.clone(), context.clone());
     let asked = Arc::new(AskedExec {
         id: call.id.unwrap_or_else(ExecId::new),
         place: call.place,
@@ -45,6 +45,7 @@ pub async fn begin(context: &Context, call: ExecCall, author: Author) -> Result<
         author,
         max_open: context.config().runtime.max_queue,
         open: Box::new(move |runtime| calls.registry.runtime(runtime).map_or(0, |handle| handle.facts.calls())),
+        unreachable: Box::new(move |runtime| holders.registry.why_unreachable(runtime)),
         new: Box::new(move || New { mode: Some(RUNTIME_MODE.to_owned()), for_calls: true, ..launch::plain(&world, author) }),
         check_folder,
     });

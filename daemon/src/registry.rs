@@ -51,11 +51,15 @@ impl Registry {
 
     /// A holder cannot be reached, for now.
     pub fn set_unreachable(&self, runtime: RuntimeId, session: SessionId, why: String) {
-        self.live().unreachable.insert(runtime, (session, why));
+        let before = self.live().unreachable.insert(runtime, (session, why.clone()));
+        if before.is_none_or(|(of, was)| (of, was) != (session, why)) {
+            self.changed.notify_waiters();
+        }
     }
 
     pub fn forget_unreachable(&self, runtime: RuntimeId) {
         self.live().unreachable.remove(&runtime);
+        self.changed.notify_waiters();
     }
 
     /// Why the holder of a runtime cannot be reached, if it cannot.

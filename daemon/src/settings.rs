@@ -1,5 +1,5 @@
 //! The settings as they are now: `config.toml` and the agents' manifests. Whoever asks gets the present ones; a mistake in the files
-//! leaves those of before, and is told until it is mended.
+//! leaves those of before, and is told until it is fixed.
 
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 

@@ -93,11 +93,17 @@ pub enum Restore {
 }
 
 /// Whether sessions need a person.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct AttentionConfig {
-    /// Whether agents' screens are read too, by the rules of their manifests: a guess, where nothing better is said.
+    /// Whether the screens of known agents are read by the rules of their manifests: the weakest evidence.
     pub screen_rules: bool,
+}
+
+impl Default for AttentionConfig {
+    fn default() -> Self {
+        Self { screen_rules: true }
+    }
 }
 
 /// How people are told that a session waits for them.

@@ -105,9 +105,9 @@ const MAX_TYPE: usize = 64;
 pub fn check_type(kind: &str) -> Result<(), String> {
     if let Some((_, verb)) = RESERVED.iter().find(|(name, _)| *name == kind) {
         return Err(if verb.is_empty() {
-            format!("an event of type {kind} is only told by the daemon: choose a word of your own")
+            format!("an event of type {kind} is only told by the daemon: choose another type")
         } else {
-            format!("an event of type {kind} is told by `sessions-tui {verb}`: use that, or choose a word of your own")
+            format!("an event of type {kind} is told by `sessions-tui {verb}`: use that, or choose another type")
         });
     }
     if !is_type(kind) {

@@ -194,7 +194,7 @@ impl PerStream<bool> {
     }
 }
 
-/// What came of a call, or of as much of it as has happened.
+/// The result of an exec; of one that still runs, what there is so far.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ExecResult {

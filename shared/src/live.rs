@@ -35,6 +35,9 @@ pub struct Pulse {
     pub foreground: Option<String>,
     /// The title its program has set, if any.
     pub title: Option<String>,
+    /// Why its holder cannot be reached, if it cannot.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub unreachable: Option<String>,
 }
 
 /// Asks for the screen of a session. Answered at once unless it is the same as at `after`: then when it is another, or

@@ -99,7 +99,7 @@ pub enum Request {
     },
     /// A structured call to an interpreter; answered with an `ExecResult`.
     Exec(ExecCall),
-    /// What came of a call; waits for its end for this long, if at all.
+    /// An exec's result; waits for its end for this long, if at all.
     Result {
         exec: ExecId,
         wait_ms: Option<u64>,

@@ -212,6 +212,54 @@ fn code_is_run_and_remembered_and_what_is_reset_starts_clean() {
 }
 
 #[test]
+fn d3_all_that_code_prints_is_shown_and_can_be_scrolled() {
+    let root = Root::new();
+    root.start("api", BASH);
+    let mut term = open(&root);
+    wait_cursor(&term, "api");
+    term.send(b"!");
+    term.wait_for_text("bash in api>");
+    term.send(b"for n in $(seq 200); do echo row-$n; done; echo went-wrong >&2\r");
+    term.wait_for_text("row-1\n row-2\n");
+    term.wait_for_text("row-20");
+    term.send(b"G");
+    term.wait_for_text("went-wrong");
+    assert!(term.text().contains("row-200"), "{}", term.text());
+    term.send(b"g");
+    term.wait_for_text("row-1\n row-2\n");
+    term.send(ESC);
+    wait_cursor(&term, "api");
+    term.send(b"o");
+    term.wait_for_text("row-1\n row-2\n");
+    term.send(b"q");
+    wait_cursor(&term, "api");
+    quit(&mut term);
+}
+
+#[test]
+fn d5_tiles_show_the_top_left_unless_the_cursor_is_what_changes() {
+    let root = Root::new();
+    // a program with the whole screen: a headline, a clock, and its cursor in the lower right corner
+    let draws = "printf '\\e[?1049h\\e[2J\\e[1;1HHEADLINE\\e[24;70HCORNER'; n=0; while read -r -t 0.3 x; [ $? -gt 128 ]; do n=$((n+1)); printf '\\e[2;1Hclock %d\\e[24;76H' $n; done; while read -rsn1 x; do n=$((n+1)); printf '\\e[24;76H%d' $((n%10)); done";
+    root.start_script("tui", &format!("stty -echo; {draws}"));
+    root.start_script("other", "echo here; exec sleep 1000");
+    let mut term = Term::open(&root, 90, 24, &[]);
+    term.wait_for_text(" by ");
+    term.send(b"t");
+    term.wait_for_text("HEADLINE");
+    term.wait_for_text("clock");
+    assert!(!term.text().contains("CORNER"), "{}", term.text());
+    // now it only writes at its cursor
+    root.run(&["send", "tui", "--enter", ""]).ok();
+    root.run(&["send", "tui", "a"]).ok();
+    wait_until("its cursor", || {
+        root.run(&["send", "tui", "a"]).ok();
+        term.text().contains("CORNER")
+    });
+    quit(&mut term);
+}
+
+#[test]
 fn a_call_that_goes_on_is_cancelled_and_long_values_are_said_in_full() {
     let root = Root::new();
     let long = "x".repeat(150) + "-the-end";

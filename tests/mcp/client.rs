@@ -186,7 +186,7 @@ impl Mcp {
         }
     }
 
-    /// What came of a call of a tool.
+    /// The result of a tool call.
     #[track_caller]
     pub fn finish(&mut self, id: u64) -> Value {
         let answer = self.answer(id);

@@ -30,6 +30,7 @@ use crate::state::detail::Detail;
 use crate::state::hits::Hits;
 use crate::state::list::List;
 use crate::state::log::{Log, Tone};
+use crate::state::output::Output;
 use crate::state::pane::Pane;
 use crate::state::rates::Rates;
 use crate::state::remembered::{Layout, Remembered};
@@ -46,7 +47,11 @@ pub enum View {
     Time(TimeMachine),
     Hits(Box<Hits>),
     Stats(Box<Charts>),
-    Messages { cursor: usize },
+    Messages {
+        cursor: usize,
+    },
+    /// What the last code printed.
+    Output,
 }
 
 #[derive(Default)]
@@ -129,6 +134,8 @@ pub struct App {
     batches: HashMap<Turn, Batch>,
     /// What takes the last changes back, newest last, each with the turn of the change.
     undo: Vec<Done>,
+    /// What the last code that was run here printed.
+    pub output: Option<Output>,
     /// Lines that were typed and are under way, or were refused.
     lines: refusal::Lines,
     /// What holds the mouse from its press to its release.
@@ -189,6 +196,7 @@ impl App {
             batches: HashMap::new(),
             undo: Vec::new(),
             tmux_hint: None,
+            output: None,
             lines: refusal::Lines::default(),
             grab: None,
             stale: HashSet::new(),
@@ -259,7 +267,9 @@ impl App {
                     self.exporting = None;
                 }
                 match &outcome {
-                    Ok(_) => self.line_done(turn),
+                    Ok(_) => {
+                        self.line_done(turn);
+                    }
                     Err(why) => self.line_refused(turn, why),
                 }
                 self.say_outcome(outcome);
@@ -375,7 +385,7 @@ impl App {
             Some(View::Detail(_)) => Place::Detail,
             Some(View::Hits(_)) => Place::Hits,
             Some(View::Stats(_)) => Place::Stats,
-            Some(View::Messages { .. } | View::Time(_)) => Place::Messages,
+            Some(View::Messages { .. } | View::Output | View::Time(_)) => Place::Messages,
         }
     }
 

@@ -45,7 +45,7 @@ pub use completions::{answer_shell, parse};
 pub(crate) use daemon::install;
 pub use daemon::{announce_ready, announce_refusal, announce_waiting};
 pub use doctor::{Lookers, doctor};
-pub use table::{ago, bytes, command_words, length, mark, short_path, status_words, what};
+pub use table::{ago, bytes, command_words, known_state, length, mark, question, short_path, state_words, status_words, what};
 
 const EXAMPLES: &str = "\
 Examples:

@@ -34,6 +34,6 @@ pub struct Finding {
     pub verdict: Verdict,
     /// What was found, and what it means.
     pub says: String,
-    /// The command, or the deed, that mends it.
+    /// The command, or the step, that fixes it.
     pub mend: Option<String>,
 }

@@ -50,6 +50,7 @@ pub enum Action {
     Rename,
     Send,
     Exec,
+    Output,
     Reset,
     Export,
     Forget,
@@ -119,6 +120,7 @@ pub const ROWS: &[Row] = rows! {
     Attach "attach" "attach" ["a"], &[Detail];
     Send "send" "type a line into it without attaching" ["s"], OF_ONE;
     Exec "exec" "run code in its bash, python or node" ["!", "e"], OF_ONE;
+    Output "output" "show what that code printed" ["o"], OF_ONE;
     PauseResume "pause" "pause, or go on; start a lost one again" ["p"], OF_ONE;
     Hibernate "hibernate" "hibernate: free its memory until it is needed" ["H"], OF_ONE;
     Complete "complete" "say that its task is done" ["c"], OF_ONE;
@@ -187,6 +189,7 @@ fn section(action: Action) -> &'static str {
         Action::Open | Action::Split | Action::Watch | Action::New | Action::Detail | Action::Replay | Action::Attach => SECTIONS[0],
         Action::Send
         | Action::Exec
+        | Action::Output
         | Action::PauseResume
         | Action::Hibernate
         | Action::Complete

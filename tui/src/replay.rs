@@ -25,5 +25,5 @@ pub use notice::notice;
 pub use place::Place;
 pub use player::{Player, Start};
 pub use run::{Asked, Component, Left, Wanted, failed, look_back, replay, request, typed_behind, understood};
-pub use screen_widget::{Part, ScreenWidget, at_cursor};
+pub use screen_widget::{Part, ScreenWidget, at_cursor, at_edge};
 pub use selection::{Point, Selection, Shape};

@@ -391,7 +391,7 @@ impl Dashboard {
                     timeout_ms: None,
                     soft_limit_ms: Some(EXEC_SOFT_LIMIT_MS),
                     stream: false,
-                    output_limit: Some(64 << 10),
+                    output_limit: Some(crate::state::output::LIMIT),
                     environment: environment::inherited(),
                     umask: Some(environment::umask()),
                 };

@@ -10,6 +10,7 @@ pub mod line;
 pub mod list;
 pub mod log;
 pub mod order;
+pub mod output;
 pub mod palette;
 pub mod pane;
 pub mod rates;

@@ -10,6 +10,7 @@ mod header;
 pub mod help;
 mod hits;
 pub mod messages;
+pub mod output;
 pub mod overlay;
 mod pane;
 pub mod plan;
@@ -84,6 +85,11 @@ fn draw_all(app: &App, frame: &mut Frame<'_>) {
         Some(View::Messages { cursor }) => {
             header::draw(app, frame, areas::header(area));
             messages::draw(app, *cursor, frame, areas::body(area));
+            footer::draw(app, frame, areas::footer(area));
+        }
+        Some(View::Output) => {
+            header::draw(app, frame, areas::header(area));
+            output::draw(app, frame, areas::body(area));
             footer::draw(app, frame, areas::footer(area));
         }
     }

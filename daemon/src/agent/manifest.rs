@@ -57,6 +57,10 @@ pub enum HookState {
 #[derive(Clone, Debug)]
 pub struct Rule {
     pub pattern: Regex,
+    /// Another row of the same part of the screen must match this.
+    pub with: Option<Regex>,
+    /// Of a title: it is shown in other states too, so that a rule for the screen counts more.
+    pub is_weak: bool,
     /// Of the screen's lines, the last so many that are not empty.
     pub lines: u16,
     pub state: Attention,
@@ -111,8 +115,11 @@ struct Manifest {
 #[serde(deny_unknown_fields)]
 struct ManifestRule {
     pattern: String,
+    with: Option<String>,
     state: String,
     lines: Option<u16>,
+    #[serde(default)]
+    weak: bool,
 }
 
 /// Every agent that is known.
@@ -232,7 +239,13 @@ fn rules(what: &str, rules: Vec<ManifestRule>) -> Result<Vec<Rule>, Wrong> {
         let state = attention(&rule.state).ok_or_else(|| {
             Wrong::new(&format!("{what}.{n}.state"), format!("{:?} is not a state: {}", rule.state, did_you_mean(&rule.state, states())))
         })?;
-        Ok(Rule { pattern: pattern(&format!("{what}.{n}.pattern"), &rule.pattern)?, lines: rule.lines.unwrap_or(REGION), state })
+        Ok(Rule {
+            pattern: pattern(&format!("{what}.{n}.pattern"), &rule.pattern)?,
+            with: rule.with.map(|with| pattern(&format!("{what}.{n}.with"), &with)).transpose()?,
+            is_weak: rule.weak,
+            lines: rule.lines.unwrap_or(REGION),
+            state,
+        })
     };
     rules.into_iter().enumerate().map(read).collect()
 }

@@ -7,6 +7,9 @@ use super::{Agent, Agents};
 /// Programs that run another one, which is named among their arguments.
 const RUNNERS: &[&str] = &["node", "nodejs", "bun", "bunx", "deno", "npx", "pnpm", "yarn", "uv", "uvx", "pipx"];
 
+/// Shells that run a script which is named as an agent: the kernel puts them before it.
+const SHELLS: &[&str] = &["sh", "bash", "dash", "zsh", "fish"];
+
 /// Words of runners that only lead to what they run.
 const LEADS: &[&str] = &["run", "exec", "x", "dlx", "tool", "-y", "--yes", "-m", "-u", "--", "-p"];
 
@@ -27,6 +30,10 @@ impl Agents {
             return Some((agent, at + 1));
         }
         let name = file_name(program);
+        if SHELLS.contains(&name) {
+            let script = argv.get(at + 1).filter(|word| word.contains('/'))?;
+            return self.0.iter().find(|agent| agent.is_program(script)).map(|agent| (agent, at + 2));
+        }
         if !RUNNERS.contains(&name) && !name.starts_with("python") {
             return None;
         }
@@ -78,6 +85,8 @@ mod tests {
             ("uvx aider-chat", Some(("aider", 2))),
             ("bash", None),
             ("bash -c claude", None),
+            ("/bin/bash /opt/bin/claude --model opus", Some(("claude-code", 2))),
+            ("bash ./notes.sh", None),
             ("vim claude", None),
             ("node server.js claude", None),
             ("claudette", None),

@@ -3,16 +3,16 @@
 use jiff::Timestamp;
 use shared::attention::{Attention, Clue, Needs};
 
-use super::{Evidence, HIDDEN_LINE, Moment, Watched, asks_for_approval, needs, progressing, reported};
+use super::{Evidence, HIDDEN_LINE, Moment, NOT_SINCE_TYPED, Sign, Watched, asks_for_approval, needs, progressing, reported};
 
 const CHANGES_REPORT: &str = "its next report, the end of the program, or the next prompt of the shell";
 const CHANGES_HOOK: &str = "its next hook, a report of its own, the next prompt of the shell; ten minutes of silence while it works";
 const CHANGES_CALL: &str = "input, or a dismissal; of a bell also a look; a report or hook that says more";
-const CHANGES_TITLE: &str = "another title";
+const CHANGES_TITLE: &str = "another title; a hook or a report of the agent itself, which count more than a rule for its title";
 const CHANGES_PROGRESS: &str = "the next progress, or the next prompt";
 const CHANGES_SHELL: &str = "the shell's next mark";
 const CHANGES_LINE: &str = "something is typed, or its terminal shows what is typed again";
-const CHANGES_SCREEN: &str = "the screen changes";
+const CHANGES_SCREEN: &str = "another screen; anything the agent says itself: a rule for its screen is the weakest evidence";
 const CHANGES_FRONT: &str = "another program has the terminal";
 const CHANGES_TYPED: &str = "it says anything";
 
@@ -59,8 +59,8 @@ impl Evidence {
         if let Some(at) = self.bell {
             add("bell", 60, needs(Attention::WaitingAnswer, at, "the bell rang"), CHANGES_CALL, seen(at));
         }
-        if let Some(sign) = &self.title {
-            add("title", 50, sign.needs("its title"), CHANGES_TITLE, None);
+        if let Some(sign) = self.title.as_ref().filter(|sign| !sign.is_weak) {
+            add("title", 50, self.signed(sign, watched), CHANGES_TITLE, self.why_ignored(sign));
         }
         if let Some((since, progress)) = self.progress {
             add("OSC 9;4", 50, progressing(since, progress), CHANGES_PROGRESS, None);
@@ -72,7 +72,11 @@ impl Evidence {
             add("terminal", 35, needs(Attention::WaitingAnswer, at, HIDDEN_LINE), CHANGES_LINE, None);
         }
         if let Some(sign) = &self.screen {
-            add("screen", 25, sign.needs("its screen"), CHANGES_SCREEN, None);
+            let ignored = self.why_ignored(sign).or((sign.asks() && self.is_screen_answered).then_some("input has arrived since"));
+            add("screen", 25, self.signed(sign, watched), CHANGES_SCREEN, ignored);
+        }
+        if let Some(sign) = self.title.as_ref().filter(|sign| sign.is_weak) {
+            add("title", 22, self.signed(sign, watched), CHANGES_TITLE, self.why_ignored(sign));
         }
         if let Some(found) = self.in_command() {
             add("OSC 133", 20, found, CHANGES_SHELL, None);
@@ -81,9 +85,13 @@ impl Evidence {
             add("process", 10, found, CHANGES_FRONT, None);
         }
         if let Some(at) = self.answered {
-            add("typed", 5, needs(Attention::Unknown, at, "nothing has been said since something was typed"), CHANGES_TYPED, None);
+            add("typed", 5, needs(Attention::Unknown, at, NOT_SINCE_TYPED), CHANGES_TYPED, None);
         }
         clues
+    }
+
+    fn why_ignored(&self, sign: &Sign) -> Option<&'static str> {
+        (sign.asks() && self.is_dismissed(sign.at)).then_some("it was dismissed")
     }
 }
 

@@ -112,7 +112,7 @@ fn hook(state: HookState, second: i64) -> Hooked {
 }
 
 fn sign(state: Attention, second: i64) -> Sign {
-    Sign { state, text: "◇ Ready".into(), at: at(second) }
+    Sign { state, text: "Ready".into(), context: String::new(), is_weak: false, at: at(second) }
 }
 
 #[test]
@@ -235,7 +235,7 @@ fn hooks_are_believed_until_something_stronger_or_later_says_otherwise() {
 fn what_can_be_seen_counts_least() {
     use Attention::{Idle, WaitingAnswer, WaitingApproval, Working};
     type Case = (&'static str, fn(&mut Evidence), Option<Attention>);
-    let asks = || Some(Sign { state: WaitingApproval, text: "allow command?".into(), at: at(3) });
+    let asks = || Some(Sign { text: "allow command?".into(), ..sign(WaitingApproval, 3) });
     let hides = || Sample { hides_line: true, foreground: None };
     let cases: Vec<Case> = vec![
         ("a title", |e| e.titled(Some(sign(Working, 1))), Some(Working)),
@@ -278,10 +278,169 @@ fn what_can_be_seen_counts_least() {
     }
     let mut evidence = Evidence::default();
     evidence.on_screen(asks());
-    assert_eq!(evidence.needs(Watched::Now, soon()).map(|needs| needs.why), Some("its screen says: allow command?".into()));
+    assert_eq!(evidence.needs(Watched::Now, soon()).map(|needs| needs.why), Some("allow command?".into()));
     evidence.sampled(hides(), at(4));
     evidence.hear(&[located(prompt('A'))], at(5));
     assert_eq!(evidence.needs(Watched::Now, soon()).map(|needs| needs.state), Some(Idle), "a prompt is stronger than what is seen");
+}
+
+/// A title that an agent also shows while it asks.
+fn weak(second: i64) -> Sign {
+    Sign { is_weak: true, ..sign(Attention::Idle, second) }
+}
+
+fn question(context: &str, second: i64) -> Sign {
+    Sign { text: "Do you want to proceed?".into(), context: context.into(), ..sign(Attention::WaitingApproval, second) }
+}
+
+#[test]
+fn titles_and_screens_together_tell_working_asking_and_finished() {
+    use Attention::{DoneUnseen, Idle, Unknown, WaitingApproval, Working};
+    type Case = (&'static str, fn(&mut Evidence), Watched, Option<(Attention, i64)>);
+    let never = Watched::Since(None);
+    let cases: Vec<Case> = vec![
+        ("idle from the start is not finished", |e| e.titled(Some(weak(1))), never, Some((Idle, 1))),
+        (
+            "a turn has ended",
+            |e| {
+                e.titled(Some(sign(Working, 1)));
+                e.titled(Some(weak(2)));
+            },
+            never,
+            Some((DoneUnseen, 2)),
+        ),
+        (
+            "and was seen",
+            |e| {
+                e.titled(Some(sign(Working, 1)));
+                e.titled(Some(weak(2)));
+            },
+            Watched::Since(Some(at(3))),
+            Some((Idle, 2)),
+        ),
+        (
+            "a title that goes away ends nothing",
+            |e| {
+                e.titled(Some(sign(Working, 1)));
+                e.titled(None);
+            },
+            never,
+            None,
+        ),
+        (
+            "a screen that says nothing any more ends nothing",
+            |e| {
+                e.on_screen(Some(sign(Working, 1)));
+                e.on_screen(None);
+            },
+            never,
+            None,
+        ),
+        (
+            "the screen counts more than a weak title",
+            |e| {
+                e.titled(Some(sign(Working, 1)));
+                e.on_screen(Some(question("", 2)));
+                e.titled(Some(weak(2)));
+            },
+            never,
+            Some((WaitingApproval, 2)),
+        ),
+        (
+            "but less than a strong one",
+            |e| {
+                e.on_screen(Some(question("", 2)));
+                e.titled(Some(sign(Working, 3)));
+            },
+            never,
+            Some((Working, 3)),
+        ),
+        (
+            "a hook counts more than both",
+            |e| {
+                e.titled(Some(weak(1)));
+                e.on_screen(Some(question("", 2)));
+                e.hooked(hook(HookState::State(Working), 3));
+            },
+            never,
+            Some((Working, 3)),
+        ),
+        (
+            "a report counts more than both",
+            |e| {
+                e.on_screen(Some(question("", 2)));
+                e.hear(&[located(status("state=idle"))], at(1));
+            },
+            never,
+            Some((Idle, 1)),
+        ),
+        (
+            "an answer is no end of a turn",
+            |e| {
+                e.titled(Some(sign(Working, 1)));
+                e.on_screen(Some(question("", 2)));
+                e.titled(Some(weak(2)));
+                e.typed(at(3));
+            },
+            never,
+            Some((Idle, 2)),
+        ),
+        (
+            "without a title nothing is known after an answer",
+            |e| {
+                e.on_screen(Some(question("", 2)));
+                e.typed(at(3));
+            },
+            never,
+            Some((Unknown, 3)),
+        ),
+        (
+            "the agent has left its shell",
+            |e| {
+                e.titled(Some(sign(Working, 1)));
+                e.on_screen(Some(question("", 2)));
+                e.sampled(Sample { hides_line: false, foreground: Some(Foreground::Shell) }, at(4));
+            },
+            never,
+            Some((Idle, 4)),
+        ),
+        (
+            "a prompt of the shell",
+            |e| {
+                e.titled(Some(weak(1)));
+                e.hear(&[located(prompt('A'))], at(4));
+                e.hear(&[located(prompt('C'))], at(5));
+            },
+            never,
+            Some((Working, 5)),
+        ),
+    ];
+    for (what, steps, watched, expected) in cases {
+        let mut evidence = Evidence::default();
+        steps(&mut evidence);
+        let found = evidence.needs(watched, soon()).map(|needs| (needs.state, needs.since.as_second()));
+        assert_eq!(found, expected, "{what}");
+    }
+}
+
+#[test]
+fn a_question_found_again_is_the_same_one() {
+    let since = |evidence: &Evidence| evidence.decide(Watched::Since(None), soon()).map(|(needs, basis)| (needs.since.as_second(), basis));
+    let mut evidence = Evidence::default();
+    evidence.on_screen(Some(question("rm x", 1)));
+    evidence.on_screen(Some(question("rm x", 5)));
+    assert_eq!(since(&evidence), Some((1, Basis::Rules)));
+    // a key that only moves in its menu
+    assert!(evidence.typed(at(6)));
+    evidence.on_screen(Some(question("rm x", 7)));
+    assert_eq!(since(&evidence), Some((1, Basis::Rules)));
+    evidence.on_screen(Some(question("rm y", 8)));
+    assert_eq!(since(&evidence), Some((8, Basis::Rules)), "another question with the same words");
+    evidence.dismiss(at(9));
+    evidence.on_screen(Some(question("rm y", 10)));
+    assert_eq!(since(&evidence).map(|(since, _)| since), Some(9), "what was dismissed stays dismissed");
+    evidence.on_screen(Some(question("rm z", 11)));
+    assert_eq!(since(&evidence), Some((11, Basis::Rules)));
 }
 
 #[test]

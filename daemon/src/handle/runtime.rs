@@ -15,7 +15,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 
 use super::ask::{Ask, Calling, ClientId, Ended, Joins, Keep, Place, Room, Typist};
 use crate::attachment::Outbox;
-use crate::attention::{Evidence, Hooked, Moment, Watched};
+use crate::attention::{Basis, Evidence, Hooked, Moment, Watched};
 use crate::clock::{Clock, Steady};
 use crate::holder::typed::Streams;
 use crate::holder::wire::{Frozen, Greeting};
@@ -235,6 +235,12 @@ impl Facts {
     pub fn needs(&self) -> Option<Needs> {
         let (watched, moment) = (self.watched(), self.moment());
         self.evidence(|evidence| evidence.needs(watched, moment))
+    }
+
+    /// The same, and whether rules had to decide it.
+    pub fn decide(&self) -> Option<(Needs, Basis)> {
+        let (watched, moment) = (self.watched(), self.moment());
+        self.evidence(|evidence| evidence.decide(watched, moment))
     }
 
     /// Why that is thought.

@@ -112,7 +112,8 @@ pub async fn explain(context: &Context, name: String) -> Result<Explanation, Fai
     let agent = agent.and_then(|name| context.agents().by_name(&name).map(|agent| agent.title.clone()));
     let needs = session.needs.clone();
     let mut would_change: Vec<String> = evidence.iter().filter(|clue| clue.decides).map(|clue| clue.changes.clone()).collect();
-    if would_change.is_empty() {
+    let is_by_rules = evidence.iter().any(|clue| clue.decides && matches!(clue.source.as_str(), "title" | "screen"));
+    if would_change.is_empty() || is_by_rules {
         would_change.push(unsaid(&session, agent.as_deref()));
     }
     Ok(Explanation {

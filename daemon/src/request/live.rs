@@ -33,6 +33,9 @@ const MAX_WAIT: Duration = Duration::from_mins(1);
 /// What has begun to print mostly goes on: so much of it is told at once.
 const GATHER: Duration = Duration::from_millis(50);
 
+/// While somebody waits, holders are looked at this often: nothing tells that one was stopped.
+const HOLDERS_EVERY: Duration = Duration::from_secs(10);
+
 fn until(wait_ms: Option<u64>) -> Option<Instant> {
     wait_ms.map(|ms| Instant::now() + Duration::from_millis(ms).min(MAX_WAIT))
 }
@@ -53,6 +56,7 @@ pub async fn pulse(context: &Context, of: PulseOf) -> Result<Vec<Pulse>, Failure
         asked.iter().flat_map(|session| live.get(session).into_iter().flatten().map(|handle| (*session, rooted(handle)))).collect();
     let roots: Vec<Rooted> = rooted.iter().map(|(_, rooted)| *rooted).collect();
     let usages = tokio::task::spawn_blocking(move || pulse::measure(&roots)).await.unwrap_or_default();
+    let mut unreachable: HashMap<SessionId, String> = context.registry.all_unreachable().into_iter().collect();
     let mut used: HashMap<SessionId, Usage> = HashMap::new();
     for ((session, _), usage) in rooted.into_iter().zip(usages) {
         let Some(usage) = usage else { continue };
@@ -75,6 +79,7 @@ pub async fn pulse(context: &Context, of: PulseOf) -> Result<Vec<Pulse>, Failure
                 processes: usage.as_ref().map(|usage| usage.processes),
                 foreground: usage.and_then(|usage| usage.foreground),
                 title: handles.iter().find_map(|handle| handle.facts.title()),
+                unreachable: unreachable.remove(&session),
             }
         })
         .collect())
@@ -90,7 +95,7 @@ fn live_of(context: &Context, asked: &[SessionId]) -> Live {
     live
 }
 
-/// Returns when these sessions have printed more than was seen, or one of them starts or ends.
+/// Returns when these sessions have printed more than was seen, one of them starts or ends, or a holder stops or continues.
 async fn until_news(context: &Context, asked: &[SessionId], seen: u64) {
     let began = Instant::now();
     let present = |live: &Live| -> (u64, Vec<RuntimeId>) {
@@ -99,6 +104,13 @@ async fn until_news(context: &Context, asked: &[SessionId], seen: u64) {
         (live.values().flatten().map(|handle| handle.facts.printed()).sum(), ids)
     };
     let mut first: Option<Vec<RuntimeId>> = None;
+    let away = || {
+        let mut away = context.registry.all_unreachable();
+        away.retain(|(session, _)| asked.contains(session));
+        away.sort_unstable();
+        away
+    };
+    let away_at_first = away();
     loop {
         let changed = context.registry.changed();
         let live = live_of(context, asked);
@@ -106,7 +118,7 @@ async fn until_news(context: &Context, asked: &[SessionId], seen: u64) {
         let mut waits: Vec<Pin<Box<dyn Future<Output = ()> + Send>>> = live.values().flatten().map(printing).collect();
         let (printed, ids) = present(&live);
         // less than was seen is news too: something has ended, or a daemon has
-        if printed != seen || first.as_ref().is_some_and(|first| *first != ids) {
+        if printed != seen || first.as_ref().is_some_and(|first| *first != ids) || away() != away_at_first {
             break;
         }
         first.get_or_insert(ids);
@@ -115,6 +127,7 @@ async fn until_news(context: &Context, asked: &[SessionId], seen: u64) {
         tokio::select! {
             () = any => {}
             () = changed => {}
+            () = tokio::time::sleep(HOLDERS_EVERY) => {}
         }
     }
     tokio::time::sleep_until(began + GATHER).await;

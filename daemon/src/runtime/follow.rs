@@ -87,6 +87,10 @@ impl Runtime {
         self.catch_up_commands(self.consumed).await;
         if self.end > 0 {
             self.consume(self.end).await;
+            if self.reads_screen() {
+                // before anything is told: what it asked is still on its screen
+                self.read_screen().await;
+            }
         }
         self.begin_listening();
         self.rest_soon();

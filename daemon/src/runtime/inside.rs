@@ -11,7 +11,8 @@ use shared::screen::{Event, Located};
 use tokio::time::{Duration, Instant};
 
 use super::{Runtime, Typist};
-use crate::attention::{Foreground, Hooked, Sample, Sign};
+use crate::agent::Agent;
+use crate::attention::{Basis, Foreground, Hooked, Sample, Sign};
 use crate::command::{self, Frame, Told, Tracker};
 use crate::holder;
 use crate::language::environment::Delta;
@@ -45,7 +46,13 @@ pub(super) struct Inside {
     environment: Option<(SystemTime, u64)>,
     /// When the screen is to be looked at.
     pub look_at: Option<Instant>,
-    notified_at: Option<jiff::Timestamp>,
+    pub notified_at: Option<jiff::Timestamp>,
+    /// When somebody typed last.
+    pub typed_at: Option<jiff::Timestamp>,
+    /// The title is to be read together with the screen.
+    is_title_due: bool,
+    /// The agent was recognised as the program in front of a shell.
+    is_agent_by_process: bool,
 }
 
 impl Runtime {
@@ -203,21 +210,31 @@ impl Runtime {
         });
     }
 
-    /// The title by the agent's rules.
-    pub(super) fn read_title(&mut self) {
-        let context = self.context.clone();
-        let agents = context.agents();
-        let Some(agent) = self.inside.agent.as_deref().and_then(|name| agents.by_name(name)) else { return };
-        let title = self.scanner.modes().title.clone();
-        let rule = agent.titles.iter().find(|rule| rule.pattern.is_match(&title));
-        let sign = rule.map(|rule| Sign { state: rule.state, text: title, at: jiff::Timestamp::now() });
-        self.facts.evidence(|evidence| evidence.titled(sign));
+    /// The title by the agent's rules. One that an agent also shows while it asks counts once the screen has been read.
+    pub(super) fn read_title(&mut self, at: jiff::Timestamp) {
+        let Some(agent) = self.agent() else { return };
+        let reading = agent.read_title(&self.scanner.modes().title);
+        self.inside.is_title_due = reading.as_ref().is_some_and(|reading| reading.is_weak);
+        if self.inside.is_title_due {
+            self.look_soon();
+            return;
+        }
+        self.facts.evidence(|evidence| evidence.titled(reading.map(|reading| Sign::new(reading, at))));
         self.attention_may_have_changed();
+    }
+
+    /// The agent in it, if it is one that is known.
+    pub(super) fn agent(&self) -> Option<Agent> {
+        self.inside.agent.as_deref().and_then(|name| self.context.agents().by_name(name).cloned())
+    }
+
+    pub(super) fn reads_screen(&self) -> bool {
+        self.interpreter.is_none() && self.context.config().attention.screen_rules && self.inside.agent.is_some()
     }
 
     /// Something was printed: its screen may mean something else.
     pub(super) fn look_soon(&mut self) {
-        if self.interpreter.is_none() && self.context.config().attention.screen_rules && self.inside.agent.is_some() {
+        if self.reads_screen() {
             self.inside.look_at.get_or_insert_with(|| Instant::now() + SCREEN_AFTER);
         }
     }
@@ -225,19 +242,18 @@ impl Runtime {
     /// The screen by the agent's rules.
     pub(super) async fn read_screen(&mut self) {
         self.inside.look_at = None;
-        let context = self.context.clone();
-        let agents = context.agents();
-        let Some(agent) = self.inside.agent.as_deref().and_then(|name| agents.by_name(name)) else { return };
+        let Some(agent) = self.agent() else { return };
         let at = self.consumed;
         let screen = self.picture.catch_up(at).await;
         let rows: Vec<String> = (0..screen.size().rows).map(|row| screen.row_text(row)).collect();
-        let rows: Vec<&str> = rows.iter().map(|row| row.trim_end()).filter(|row| !row.trim().is_empty()).collect();
-        let sign = agent.screens.iter().find_map(|rule| {
-            let region = &rows[rows.len().saturating_sub(usize::from(rule.lines))..];
-            let line = region.iter().find(|line| rule.pattern.is_match(line))?;
-            Some(Sign { state: rule.state, text: line.trim().to_owned(), at: jiff::Timestamp::now() })
-        });
-        self.facts.evidence(|evidence| evidence.on_screen(sign));
+        let reading = agent.read_screen(&rows);
+        // it has looked like this since something was last printed
+        let at = self.facts.last_activity().unwrap_or_else(jiff::Timestamp::now);
+        self.facts.evidence(|evidence| evidence.on_screen(reading.map(|reading| Sign::new(reading, at))));
+        if std::mem::take(&mut self.inside.is_title_due) {
+            let reading = agent.read_title(&self.scanner.modes().title);
+            self.facts.evidence(|evidence| evidence.titled(reading.map(|reading| Sign::new(reading, at))));
+        }
         self.attention_may_have_changed();
     }
 
@@ -247,20 +263,31 @@ impl Runtime {
             return;
         }
         let Some((hides_line, group)) = self.link.terminal_state() else { return };
+        let mut found = None;
         let foreground = group.filter(|_| self.inside.is_shell).and_then(|group| {
             if group == self.facts.pid() {
                 return Some(Foreground::Shell);
             }
             let line = std::fs::read(format!("/proc/{group}/cmdline")).ok()?;
             let argv: Vec<String> = line.split(|byte| *byte == 0).map(|word| String::from_utf8_lossy(word).into_owned()).collect();
-            if let Some(agent) = self.context.agents().recognise(&argv) {
-                self.inside.agent = Some(agent.name.clone());
-            }
+            found = self.context.agents().recognise(&argv).map(|agent| agent.name.clone());
             let name = Path::new(argv.first()?).file_name()?.to_string_lossy().into_owned();
             Some(Foreground::Program(shared::text::visible(&name)))
         });
-        self.facts.set_agent(self.inside.agent.as_deref());
         let is_in_front = foreground == Some(Foreground::Shell);
+        // the rules of an agent are for its own screen, not for that of its shell or of what is started after it
+        let has_left = is_in_front || (self.inside.is_agent_by_process && foreground.is_some() && found.is_none());
+        if has_left {
+            self.inside.agent = None;
+            self.inside.look_at = None;
+            self.facts.evidence(|evidence| evidence.forget_signs());
+        } else if found.is_some() && found != self.inside.agent {
+            self.inside.agent = found;
+            self.inside.is_agent_by_process = true;
+            self.read_title(jiff::Timestamp::now());
+            self.look_soon();
+        }
+        self.facts.set_agent(self.inside.agent.as_deref());
         // one that runs has not come to its prompt yet
         let pid = self.facts.pid();
         // before its first mark it may be at its start files; later a job of its own may be in its group (fish)
@@ -276,9 +303,16 @@ impl Runtime {
         self.attention_may_have_changed();
     }
 
-    /// It waits for somebody: people are told, once, unless somebody looks at it.
-    pub(super) fn notify_of(&mut self, needs: &shared::attention::Needs) {
-        if self.facts.clients() > 0 || self.inside.notified_at.is_some_and(|told| told >= needs.since) {
+    /// It waits for somebody: people are told, once, unless somebody looks at it. What rules read is told once until somebody
+    /// has typed: a question does not change by itself, but a rule that is wrong may match again and again.
+    pub(super) fn notify_of(&mut self, needs: &shared::attention::Needs, basis: Basis) {
+        // what was typed before this daemon began is stored as an answer
+        let typed_at = self.inside.typed_at.max(self.facts.evidence(|evidence| evidence.dismissed_at()));
+        let is_told = |told: jiff::Timestamp| match basis {
+            Basis::Stated => told >= needs.since,
+            Basis::Rules => told >= needs.since || typed_at.is_none_or(|typed| typed < told),
+        };
+        if self.facts.clients() > 0 || self.inside.notified_at.is_some_and(is_told) {
             return;
         }
         self.inside.notified_at = Some(needs.since);

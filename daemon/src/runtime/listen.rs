@@ -8,7 +8,7 @@ use shared::screen::{Event, Located, Scanner};
 use tokio::time::{Duration, Instant};
 
 use super::{Runtime, Typist, inside};
-use crate::attention::{self, Call};
+use crate::attention::{self, Call, Sign};
 use crate::recording::{self, Reader, Record};
 
 /// A state has to stand this long before it is told: programs that say everything say much that is over at once.
@@ -67,7 +67,9 @@ impl Runtime {
     pub(super) fn listen(&mut self, events: &[Located]) {
         if events.iter().any(|located| matches!(located.event, Event::Title(_))) {
             self.facts.set_title(&self.scanner.modes().title);
-            self.read_title();
+            if self.listening.hears == Hears::News {
+                self.read_title(jiff::Timestamp::now());
+            }
         }
         if inside::is_at_prompt(events) && self.listening.hears == Hears::News {
             self.look_at_folder();
@@ -114,9 +116,11 @@ impl Runtime {
                 }
                 is_answer
             });
+            let is_first_since_notice = self.inside.notified_at.is_some() && self.inside.typed_at < self.inside.notified_at;
+            self.inside.typed_at = Some(jiff::Timestamp::now());
             self.attention_may_have_changed();
             self.forget_hook_if_over(had_hook);
-            if is_answer {
+            if is_answer || is_first_since_notice {
                 self.keep_answered();
             }
         }
@@ -126,6 +130,7 @@ impl Runtime {
     pub(super) fn dismissed(&mut self) {
         let had_hook = self.facts.evidence(|evidence| evidence.hook().is_some());
         self.facts.evidence(|evidence| evidence.dismiss(jiff::Timestamp::now()));
+        self.inside.typed_at = Some(jiff::Timestamp::now());
         self.attention_may_have_changed();
         self.forget_hook_if_over(had_hook);
         self.keep_answered();
@@ -181,13 +186,14 @@ impl Runtime {
             return;
         }
         self.listening.settles_at = None;
-        let needs = self.facts.needs();
-        let state = needs.as_ref().map_or(Attention::Unknown, |needs| needs.state);
+        let decision = self.facts.decide();
+        let needs = decision.as_ref().map(|(needs, _)| needs);
+        let state = needs.map_or(Attention::Unknown, |needs| needs.state);
         let was = std::mem::replace(&mut self.listening.told, state);
-        let why = needs.as_ref().map(|needs| needs.why.clone()).unwrap_or_default();
+        let why = needs.map(|needs| needs.why.clone()).unwrap_or_default();
         self.listening.told_why.clone_from(&why);
-        if let Some(needs) = needs.filter(|needs| is_question(needs.state)) {
-            self.notify_of(&needs);
+        if let Some((needs, basis)) = decision.filter(|(needs, _)| is_question(needs.state)) {
+            self.notify_of(&needs, basis);
         }
         if was != state {
             self.tell("status", Author::Daemon, json!({"state": state, "was": was, "why": why}));
@@ -203,14 +209,14 @@ impl Runtime {
 
     /// From here on everything is new.
     pub(super) fn begin_listening(&mut self) {
-        let needs = self.facts.needs();
-        self.listening.told = needs.as_ref().map_or(Attention::Unknown, |needs| needs.state);
-        self.listening.told_why = needs.as_ref().map(|needs| needs.why.clone()).unwrap_or_default();
+        let decision = self.facts.decide();
+        self.listening.told = decision.as_ref().map_or(Attention::Unknown, |(needs, _)| needs.state);
+        self.listening.told_why = decision.as_ref().map(|(needs, _)| needs.why.clone()).unwrap_or_default();
         self.listening.hears = Hears::News;
         self.look_at_environment();
         // what was asked while no daemon was there
-        if let Some(needs) = needs.filter(|needs| is_question(needs.state)) {
-            self.notify_of(&needs);
+        if let Some((needs, basis)) = decision.filter(|(needs, _)| is_question(needs.state)) {
+            self.notify_of(&needs, basis);
         }
         self.attention_may_have_changed();
     }
@@ -223,6 +229,8 @@ impl Runtime {
         let mut reader = Reader::new(&dir, near.map_or(first, |(at, _)| at.offset.max(first)));
         let mut scanner = Scanner::new();
         let mut events = Vec::new();
+        let agent = self.agent();
+        let reads_screen = self.reads_screen();
         loop {
             let facts = &self.facts;
             let read = reader.read(until, SLICE, |_, time, record| {
@@ -230,10 +238,15 @@ impl Runtime {
                     events.clear();
                     scanner.feed(bytes, &mut events);
                     let at = jiff::Timestamp::from_microsecond(header.began_at.saturating_add_unsigned(time));
-                    if let Ok(at) = at
-                        && attention::concerns(&events)
-                    {
+                    let Ok(at) = at else { return };
+                    if attention::concerns(&events) {
                         facts.evidence(|evidence| evidence.hear(&events, at));
+                    }
+                    if let Some(agent) = &agent
+                        && events.iter().any(|located| matches!(located.event, Event::Title(_)))
+                    {
+                        let reading = agent.read_title(&scanner.modes().title).filter(|reading| reads_screen || !reading.is_weak);
+                        facts.evidence(|evidence| evidence.titled(reading.map(|reading| Sign::new(reading, at))));
                     }
                 }
             });

@@ -35,6 +35,8 @@ pub struct AskedExec {
     /// Calls that may be open at once, and how many are.
     pub max_open: u32,
     pub open: Box<dyn Fn(RuntimeId) -> u64 + Send + Sync>,
+    /// Why the holder of a runtime cannot be reached, if it cannot: then nothing is accepted for it.
+    pub unreachable: Box<dyn Fn(RuntimeId) -> Option<String> + Send + Sync>,
     /// A session that has to be opened.
     pub new: Box<dyn Fn() -> New + Send + Sync>,
     /// Whether a folder can be worked in; a sentence if not.
@@ -56,7 +58,7 @@ pub struct Adopted {
     pub session: Option<SessionId>,
 }
 
-/// What came of a call, beside numbers.
+/// The result of an exec, besides numbers.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Outcome {
@@ -359,6 +361,9 @@ impl Change<'_> {
         let Some(runtime) = self.live_interpreter(&found, asked.language)? else {
             return Ok((Begun::Absent(Box::new(self.absent(&found, kind)?)), adopted));
         };
+        if let Some(why) = (asked.unreachable)(runtime) {
+            return Err(Error::Refused(format!("cannot run {kind} in session {}: {why}; nothing was changed", found.name)));
+        }
         let open = (asked.open)(runtime);
         if open > u64::from(asked.max_open) {
             return Err(Error::Refused(format!(

@@ -1,4 +1,4 @@
-//! Repairing a damaged database. Rows that cannot be understood are mended one value at a time, so that one of them harms
+//! Repairing a damaged database. Rows that cannot be understood are repaired one value at a time, so that one of them harms
 //! nobody else; a damaged file is read row by row into a new one, and a backup fills in what could not be read.
 //! Nothing is discarded silently: replaced values are kept in `damaged-rows.jsonl`, a damaged file beside the new one, and
 //! everything is reported.
@@ -132,7 +132,7 @@ fn replacement(table: &str, column: &Column, value: ValueRef<'_>) -> Option<Inst
     }
 }
 
-/// Mends every row that cannot be understood. Gives a sentence for each.
+/// Repairs every row that cannot be understood. Gives a sentence for each.
 pub(super) fn repair_rows(connection: &mut Connection, path: &Path) -> Result<Vec<String>> {
     let mut repaired = Vec::new();
     connection.pragma_update(None, "ignore_check_constraints", true)?;

@@ -170,7 +170,9 @@ impl App {
         self.batches.remove(&turn);
         match &why {
             Some(why) => self.line_refused(turn, why),
-            None => self.line_done(turn),
+            None => {
+                self.line_done(turn);
+            }
         }
         if has_failed {
             self.fail(text);

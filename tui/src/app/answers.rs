@@ -1,10 +1,17 @@
 //! What the daemon answers.
 
-use shared::message::Failure;
+use shared::exec::ExecResult;
+use shared::message::{Failure, Request};
+use shared::text::{columns, visible};
 
 use super::{App, Focus, View};
-use crate::event::{Asked, Effect, Reply, Then};
+use crate::event::{Asked, Effect, Reply, Then, Turn};
 use crate::export;
+use crate::keymap::Action;
+use crate::state::output;
+
+/// A result of code that still runs is waited for so long at a time.
+const STILL_RUNS_MS: u64 = 30_000;
 
 impl App {
     pub(super) fn answered(&mut self, asked: Asked, reply: Reply) -> Vec<Effect> {
@@ -51,26 +58,7 @@ impl App {
                 effects
             }
             (Asked::Deed(turn, session, _), Reply::Done(note)) => self.deed_done(turn, session, Ok(note)),
-            (Asked::Exec(turn), Reply::Exec(result)) => {
-                self.line_done(turn);
-                let how = match (result.running, result.exit_code) {
-                    (true, _) => "runs on".to_owned(),
-                    (false, Some(0)) => "done".to_owned(),
-                    (false, Some(code)) => format!("exit code {code}"),
-                    (false, None) => "lost".to_owned(),
-                };
-                let said = result.value.as_deref().or_else(|| Some(result.stdout.trim_end()).filter(|text| !text.is_empty()));
-                let said = said.or_else(|| Some(result.stderr.trim_end()).filter(|text| !text.is_empty())).or(result.error.as_deref());
-                let line =
-                    said.and_then(|text| text.lines().last()).map(|line| format!(": {}", shared::text::visible(line))).unwrap_or_default();
-                let text = format!("{} in {} {how}{line}", result.language, shared::text::visible(&result.name));
-                if result.success || result.running {
-                    self.say(text);
-                } else {
-                    self.fail(text);
-                }
-                Vec::new()
-            }
+            (Asked::Exec(turn), Reply::Exec(result)) => self.code_done(turn, &result),
             (Asked::Cancel, Reply::Exec(result)) => {
                 let (language, name) = (result.language, shared::text::visible(&result.name));
                 let how = if result.success { "was done before it could be cancelled" } else { "was interrupted: the call is over" };
@@ -95,6 +83,39 @@ impl App {
             (Asked::Disk, Reply::Disk(disk)) => self.in_charts(|charts| charts.disk = Some(disk)),
             _ => Vec::new(),
         }
+    }
+
+    /// Code has ended, or goes on: a short result is said in the status line, a longer one has a page.
+    fn code_done(&mut self, turn: Turn, result: &ExecResult) -> Vec<Effect> {
+        // keys that were pressed since may have led elsewhere
+        let has_stayed = self.line_done(turn) && self.overlay.is_none();
+        let is_latest = self.output.as_ref().is_some_and(|output| output.owns(turn));
+        if let Some(output) = self.output.as_mut().filter(|output| output.owns(turn)) {
+            output.take(turn, result);
+        }
+        let lead = format!("{} in {} {}", result.language, visible(&result.name), output::how(result));
+        let room = usize::from(self.area.width).saturating_sub(2);
+        let line = output::only_line(result).map(|line| if line.is_empty() { lead.clone() } else { format!("{lead}: {line}") });
+        let line = line.filter(|line| columns(line) <= room);
+        let is_shown = matches!(self.views.last(), Some(View::Output)) && is_latest;
+        let text = match line {
+            Some(line) => line,
+            None if is_shown => lead,
+            None if is_latest && has_stayed => {
+                self.show(View::Output);
+                lead
+            }
+            None => format!("{lead}; {} shows what it printed", self.keymap.hint(self.place(), Action::Output)),
+        };
+        if result.success || result.running {
+            self.say(text);
+        } else {
+            self.fail(text);
+        }
+        // one that still runs is asked for again until it has ended
+        let again =
+            Request::Result { exec: result.exec_id, wait_ms: Some(STILL_RUNS_MS), output_limit: Some(output::LIMIT), stream: false };
+        if result.running && is_latest { vec![Effect::Ask(Asked::Exec(turn), again)] } else { Vec::new() }
     }
 
     pub(super) fn refused(&mut self, asked: &Asked, failure: &Failure) -> Vec<Effect> {

@@ -17,7 +17,7 @@ use crate::state::list::Scope;
 use crate::state::order::Only;
 use crate::state::palette::Palette;
 use crate::state::remembered::Layout;
-use crate::view::{areas, charts};
+use crate::view::{areas, charts, output};
 
 /// Days of the charts.
 const DAYS: u32 = 28;
@@ -151,6 +151,14 @@ impl App {
                 self.show(View::Messages { cursor });
                 Vec::new()
             }
+            Action::Output if self.output.is_none() => {
+                self.say(format!("no code was run from here yet: {} runs some", self.keymap.hint(Place::List, Action::Exec)));
+                Vec::new()
+            }
+            Action::Output => {
+                self.show(View::Output);
+                Vec::new()
+            }
             Action::PauseResume => self.pause_or_resume(),
             Action::Hibernate => self.deed(Deed::Hibernate),
             Action::Complete => self.prompt(Asks::Result),
@@ -244,7 +252,7 @@ impl App {
     }
 
     /// A view of a kind is there once.
-    fn show(&mut self, view: View) {
+    pub(super) fn show(&mut self, view: View) {
         self.views.retain(|there| std::mem::discriminant(there) != std::mem::discriminant(&view));
         self.views.push(view);
         self.is_dirty = true;
@@ -286,6 +294,13 @@ impl App {
             }
             Some(View::Messages { cursor }) => {
                 *cursor = cursor.saturating_add_signed(by).min(self.log.messages.len().saturating_sub(1));
+                Vec::new()
+            }
+            Some(View::Output) => {
+                let area = areas::body(self.area);
+                if let Some(output) = &mut self.output {
+                    output.scroll(by, output::width(area), usize::from(area.height));
+                }
                 Vec::new()
             }
             Some(View::Time(_)) => Vec::new(),
@@ -458,6 +473,7 @@ impl App {
             Some(View::Detail(detail)) => detail.row_text(),
             Some(View::Hits(hits)) => hits.current().map(|hit| hit.line.clone()),
             Some(View::Messages { cursor }) => self.log.messages.get(*cursor).map(|message| message.text.clone()),
+            Some(View::Output) => self.output.as_ref().map(crate::state::output::Output::text),
             Some(View::Stats(_) | View::Time(_)) => None,
         };
         match text {

@@ -11,6 +11,7 @@ use crate::keymap::Place;
 use crate::state::act::Deed;
 use crate::state::form::{Form, Outcome};
 use crate::state::line::{Line, Typed};
+use crate::state::output::Output;
 use crate::state::palette::Palette;
 
 /// The keys of a place.
@@ -300,6 +301,7 @@ impl App {
         self.kept.note_code(code);
         self.list.selected.clear();
         let mut effects = vec![Effect::Remember(Box::new(self.kept.clone()))];
+        self.output = Some(Output::new(self.turn + 1, code));
         for session in sessions {
             let turn = self.next_turn();
             self.line_sent(turn, Asks::Code(language), code, &[*session]);

@@ -55,8 +55,10 @@ impl App {
         self.lines.under_way.drain(..surplus);
     }
 
-    pub(super) fn line_done(&mut self, turn: Turn) {
-        self.lines.take(turn);
+    /// Gives whether nobody has pressed a key since it was sent.
+    pub(super) fn line_done(&mut self, turn: Turn) -> bool {
+        let keys = self.lines.keys;
+        self.lines.take(turn).is_some_and(|(at, _)| at == keys)
     }
 
     pub(super) fn line_refused(&mut self, turn: Turn, why: &str) {

@@ -284,6 +284,45 @@ fn lines_are_asked_for_and_sent() {
 }
 
 #[test]
+fn d3_a_short_result_is_a_line_and_a_long_one_a_page() {
+    use crate::state::output::tests::result;
+    let (mut app, ..) = two();
+    let run = |app: &mut App, code: &str| {
+        press(app, "!");
+        typed(app, code);
+        let turn = deeds(press(app, "enter")).iter().find_map(|effect| match effect {
+            Effect::Exec { turn, .. } => Some(*turn),
+            _ => None,
+        });
+        turn.expect("it is run")
+    };
+    let answer = |app: &mut App, turn, result| app.update(Event::Answer(Asked::Exec(turn), Box::new(Reply::Exec(Box::new(result)))));
+    let turn = run(&mut app, "echo 42");
+    answer(&mut app, turn, result("a", "42\n", "", 0));
+    assert!(app.shows_sessions());
+    assert_eq!(app.log.current().map(|message| message.text.as_str()), Some("bash in a done: 42"));
+    let turn = run(&mut app, "seq 100");
+    answer(&mut app, turn, result("a", &"x\n".repeat(100), "", 0));
+    assert!(matches!(app.views.last(), Some(View::Output)));
+    press(&mut app, "esc");
+    // whoever has gone on is not taken away from there
+    let turn = run(&mut app, "seq 100");
+    press(&mut app, "j");
+    answer(&mut app, turn, result("a", &"x\n".repeat(100), "", 0));
+    assert!(app.shows_sessions());
+    assert_eq!(app.log.current().map(|message| message.text.as_str()), Some("bash in a done; o shows what it printed"));
+    press(&mut app, "o");
+    assert!(matches!(app.views.last(), Some(View::Output)));
+    // one that still runs is asked for again
+    press(&mut app, "esc");
+    let turn = run(&mut app, "sleep 9");
+    let mut running = result("a", "first\n", "", 0);
+    (running.running, running.exit_code) = (true, None);
+    let again = answer(&mut app, turn, running);
+    assert!(again.iter().any(|effect| matches!(effect, Effect::Ask(Asked::Exec(of), Request::Result { .. }) if *of == turn)), "{again:?}");
+}
+
+#[test]
 fn only_what_is_seen_is_watched() {
     let list: Vec<Session> = (0..1000).map(|n| session(&format!("s{n:04}"), Status::Active)).collect();
     let mut app = app(80, 24, list);
@@ -336,6 +375,7 @@ fn an_idle_dashboard_has_next_to_nothing_to_do() {
                     processes: None,
                     foreground: None,
                     title: None,
+                    unreachable: None,
                 }]),
             };
             effects.extend(app.update(Event::Answer(what, Box::new(reply))));

@@ -68,8 +68,11 @@ impl App {
         self.list.cursor.filter(|_| shows_preview).into_iter().collect()
     }
 
-    /// Sessions whose rows are in view.
+    /// Sessions whose rows, or whose page, are in view.
     fn rows_in_view(&self) -> Vec<SessionId> {
+        if let Some(View::Detail(detail)) = self.views.last() {
+            return detail.session.as_ref().filter(|session| !session.is_over()).map(|session| session.id).into_iter().collect();
+        }
         if !self.shows_sessions() {
             return Vec::new();
         }
@@ -138,6 +141,9 @@ impl App {
         let sum = pulses.iter().map(|pulse| pulse.output).sum();
         for pulse in pulses {
             let id = pulse.session;
+            if self.list.get(id).is_some_and(|session| session.unreachable != pulse.unreachable) {
+                self.is_stale(id);
+            }
             if self.rates.take(pulse, self.now) {
                 is_busy = true;
                 self.list.touch(id, self.at);
@@ -267,7 +273,7 @@ impl App {
             match view {
                 View::Hits(hits) => hits.lost(now),
                 View::Time(machine) => machine.lost(now),
-                View::Detail(_) | View::Stats(_) | View::Messages { .. } => {}
+                View::Detail(_) | View::Stats(_) | View::Messages { .. } | View::Output => {}
             }
         }
         if connects { vec![Effect::Connect] } else { Vec::new() }
@@ -283,7 +289,7 @@ impl App {
             match view {
                 View::Time(machine) => effects.extend(machine.back(now)),
                 View::Detail(detail) => effects.extend(detail.asks()),
-                View::Hits(_) | View::Stats(_) | View::Messages { .. } => {}
+                View::Hits(_) | View::Stats(_) | View::Messages { .. } | View::Output => {}
             }
         }
         // one that finds the new daemon by itself is left alone: keys may be on their way through it

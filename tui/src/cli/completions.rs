@@ -124,7 +124,7 @@ fn names(fits: fn(&Session) -> bool) -> Vec<CompletionCandidate> {
     let sessions = runtime.block_on(async { tokio::time::timeout(PATIENCE, asked).await }).ok().flatten().unwrap_or_default();
     runtime.shutdown_background();
     let candidate = |session: Session| {
-        let help = format!("{} {}", table::status_words(&session), visible(&session.workspace));
+        let help = format!("{} {}", table::state_words(&session), visible(&session.workspace));
         CompletionCandidate::new(session.name).help(Some(help.into()))
     };
     sessions.into_iter().filter(fits).map(candidate).collect()

@@ -21,7 +21,7 @@ A change of the file counts at once; one with a mistake changes nothing, and `da
 Examples:
   sessions-tui config init             a file with every setting, explained and commented out
   sessions-tui config check            line, column and reason of each mistake, also in agents/*.toml
-  sessions-tui config show --json      what holds now
+  sessions-tui config show --json      the effective settings
   $EDITOR \"$(sessions-tui config path)\"";
 
 #[derive(Subcommand)]

@@ -153,7 +153,7 @@ const GLANCE: Duration = Duration::from_millis(2);
 
 fn confirm(question: &str) -> Result<bool, Failure> {
     if !tty::is_interactive() {
-        return Err(Failure::usage("this would end running sessions: say --yes if that is meant"));
+        return Err(Failure::usage("this would end running sessions: pass --yes if that is meant"));
     }
     eprint!("{question} [y/N] ");
     let mut answer = String::new();

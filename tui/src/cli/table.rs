@@ -59,6 +59,21 @@ fn colour(status: Status) -> &'static str {
     }
 }
 
+/// The colour of a row's status; nothing is done by one that is idle.
+fn state_colour(session: &Session) -> &'static str {
+    if session.unreachable.is_some() {
+        return "1;31";
+    }
+    let state = session.needs.as_ref().map(|needs| needs.state).filter(|_| known_state(session).is_some());
+    match state {
+        Some(Attention::WaitingApproval | Attention::WaitingAnswer) => "1;33",
+        Some(Attention::Stuck) => "1;31",
+        Some(Attention::DoneUnseen) => "1;36",
+        Some(Attention::Idle) => "2",
+        Some(Attention::Working | Attention::Unknown) | None => colour(session.status),
+    }
+}
+
 /// Who needs somebody, for people who do not see colours; nothing for the others.
 pub fn attention_mark(session: &Session) -> Option<char> {
     match session.needs.as_ref()?.state {
@@ -102,6 +117,39 @@ pub fn status_words(session: &Session) -> String {
         Some(RuntimeState::Starting | RuntimeState::Running { .. }) if session.status.has_ended() => format!("{status}, runs"),
         _ => status,
     }
+}
+
+/// What is known of it, for a row: while it is active, what its program does; `active` only if nothing is known.
+pub fn state_words(session: &Session) -> String {
+    if session.unreachable.is_some() {
+        // the reason stands where its question would
+        return "unreachable".into();
+    }
+    known_state(session).map_or_else(|| status_words(session), str::to_owned)
+}
+
+/// What the program of an active session does, in one word.
+pub fn known_state(session: &Session) -> Option<&'static str> {
+    let is_plain = session.status == Status::Active && session.unreachable.is_none() && session.damaged.is_none();
+    match session.needs.as_ref().filter(|_| is_plain)?.state {
+        Attention::WaitingApproval | Attention::WaitingAnswer => Some("asks"),
+        Attention::Stuck => Some("failed"),
+        Attention::DoneUnseen => Some("finished"),
+        Attention::Working => Some("working"),
+        Attention::Idle => Some("idle"),
+        Attention::Unknown => None,
+    }
+}
+
+/// What it wants of a person: the question itself, or why it cannot be reached. Of one that has ended the status says it already.
+pub fn question(session: &Session) -> Option<String> {
+    if let Some(why) = &session.unreachable {
+        return Some(visible(why));
+    }
+    // that a task is done is its status; what its program asks is not
+    let is_news = |state| state != Attention::DoneUnseen || !session.status.has_ended();
+    let needs = session.needs.as_ref().filter(|needs| !session.is_over() && is_news(needs.state))?;
+    (needs.state.needs_someone() && !needs.why.is_empty()).then(|| visible(&needs.why))
 }
 
 /// What it is about: its task, or else its program.
@@ -151,9 +199,9 @@ pub fn sessions(sessions: &[Session], look: &Look<'_>) -> String {
                 // the name comes first, whoever needs somebody: scripts look for it there
                 visible(&session.name),
                 attention_mark(session).map(String::from).unwrap_or_default(),
-                format!("{} {}", mark(session.status), status_words(session)),
+                format!("{} {}", mark(session.status), state_words(session)),
                 ago(session.last_activity_at, look.now),
-                what(session),
+                question(session).unwrap_or_else(|| what(session)),
                 short_path(&session.workspace, look.home),
                 clients,
             ]
@@ -176,7 +224,7 @@ pub fn sessions(sessions: &[Session], look: &Look<'_>) -> String {
                 let text = pad(&row[c], widths[c]);
                 let sgr = match c {
                     1 if !row[1].is_empty() => attention_colour(&row[1]),
-                    2 => colour(session.status),
+                    2 => state_colour(session),
                     _ => return text,
                 };
                 if look.colours { format!("\x1b[{sgr}m{text}\x1b[0m") } else { text }
@@ -268,6 +316,37 @@ mod tests {
             ["NAME   ", "a     ?", "a     !", "a     *", "a      ", "a      "]
         );
         assert_eq!(list(&[Some(Attention::Idle), None])[0], "NAME  S", "no column for nothing");
+    }
+
+    #[test]
+    fn a_row_says_what_is_known_and_the_question_itself() {
+        let row = |status, state: Option<Attention>, why: &str| {
+            let mut session = crate::state::tests::session("a", status);
+            session.command = vec!["claude".into()];
+            session.needs = state.map(|state| Needs { state, since: jiff::Timestamp::UNIX_EPOCH, why: why.into() });
+            let text = super::sessions(&[session], &Look { width: None, colours: false, home: None, now: jiff::Timestamp::UNIX_EPOCH });
+            text.lines().nth(1).map(|line| line.split_whitespace().collect::<Vec<_>>().join(" ")).unwrap_or_default()
+        };
+        for (status, state, why, expected) in [
+            (Status::Active, Some(Attention::WaitingApproval), "Do you want to proceed?", "a ? ● asks 0s Do you want to proceed? /src"),
+            (Status::Active, Some(Attention::Stuck), "it met an error", "a ! ● failed 0s it met an error /src"),
+            (Status::Active, Some(Attention::DoneUnseen), "fix the login", "a * ● finished 0s fix the login /src"),
+            (Status::Active, Some(Attention::Working), "make runs", "a ● working 0s claude /src"),
+            (Status::Active, Some(Attention::Idle), "at a prompt", "a ● idle 0s claude /src"),
+            (Status::Active, Some(Attention::Unknown), "", "a ● active 0s claude /src"),
+            (Status::Active, None, "", "a ● active 0s claude /src"),
+            (Status::Paused, Some(Attention::Working), "make runs", "a ‖ paused 0s claude /src"),
+        ] {
+            assert_eq!(row(status, state, why), expected);
+        }
+    }
+
+    #[test]
+    fn a_holder_that_cannot_be_reached_is_named_with_the_reason() {
+        let mut session = crate::state::tests::needing("a", Attention::WaitingAnswer);
+        session.unreachable = Some("its holder (pid 7) is stopped".into());
+        let text = super::sessions(&[session], &Look { width: None, colours: false, home: None, now: jiff::Timestamp::UNIX_EPOCH });
+        assert!(text.contains("● unreachable") && text.contains("its holder (pid 7) is stopped"), "{text}");
     }
 
     #[test]

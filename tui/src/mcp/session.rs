@@ -58,8 +58,8 @@ stop and let a person review it (session_resume with a larger max_iterations goe
         tool::structured::<EventArguments, Row, _, _, _>(
             &About {
                 name: "session_event",
-                title: "Tell a fact",
-                description: "Keep a fact about a session in a word of your own (deployed, tests_passed, decision, …), with JSON data. \
+                title: "Record a custom event",
+                description: "Record a custom event of a session (deployed, tests_passed, decision, …), with JSON data. \
 People and other programs see it at once, and webhooks can hear of it.",
                 effect: Effect::Records,
             },

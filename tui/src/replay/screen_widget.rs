@@ -30,6 +30,15 @@ pub fn at_cursor(screen: &Screen, area: Rect) -> Part {
     Part::From { row, col: from(cursor.col, size.cols, area.width) }
 }
 
+/// The part that is to be seen of a screen on which something other than the cursor changes: from the left edge; of a program
+/// that has the whole screen the top, else the end of what was printed.
+pub fn at_edge(screen: &Screen, area: Rect) -> Part {
+    match at_cursor(screen, area) {
+        Part::From { row, .. } if !screen.is_alternate() => Part::From { row, col: 0 },
+        _ => Part::From { row: 0, col: 0 },
+    }
+}
+
 pub struct ScreenWidget<'a> {
     pub screen: &'a Screen,
     pub part: Part,

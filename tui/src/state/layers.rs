@@ -127,6 +127,9 @@ pub fn lines(session: Option<&Session>, layers: Option<&Layers>, states: &[State
 fn of_session(session: &Session, layers: Option<&Layers>, lines: &mut Lines<'_>) {
     lines.heading(format!("session · {}", visible(&session.name)));
     lines.field("status", status_words(session));
+    if let Some(why) = &session.unreachable {
+        lines.bad("unreachable", why);
+    }
     opening(session, layers, lines);
     if let Some(needs) = &session.needs {
         lines.field("attention", format!("{} since {}: {}", needs.state, lines.moment(needs.since), needs.why));

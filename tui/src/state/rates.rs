@@ -114,7 +114,7 @@ mod tests {
     use super::*;
 
     fn pulse(session: SessionId, output: u64, cpu_ms: u64) -> Pulse {
-        Pulse { session, output, cpu_ms: Some(cpu_ms), memory: None, processes: None, foreground: None, title: None }
+        Pulse { session, output, cpu_ms: Some(cpu_ms), memory: None, processes: None, foreground: None, title: None, unreachable: None }
     }
 
     #[test]

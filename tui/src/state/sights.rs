@@ -32,6 +32,8 @@ const KEPT: usize = 48;
 pub struct Seen {
     pub screen: Screen,
     pub is_live: bool,
+    /// The last change was made at the cursor: somebody types, or a program draws there.
+    pub follows_cursor: bool,
 }
 
 #[derive(Default)]
@@ -122,7 +124,12 @@ impl Sights {
                 one.due = now + pace;
                 let bytes = BASE64.decode(keyframe).ok();
                 let Some(keyframe) = bytes.and_then(|bytes| Keyframe::from_bytes(&bytes)) else { return false };
-                one.seen = Some(Seen { screen: Screen::restore(&keyframe), is_live: sight.is_live });
+                let screen = Screen::restore(&keyframe);
+                let follows_cursor = one.seen.as_ref().is_some_and(|seen| match changed_at_cursor(&seen.screen, &screen) {
+                    Some(is_at_cursor) => is_at_cursor,
+                    None => seen.follows_cursor,
+                });
+                one.seen = Some(Seen { screen, is_live: sight.is_live, follows_cursor });
                 true
             }
             Err(why) => {
@@ -165,6 +172,22 @@ impl Sights {
             one.due = Duration::ZERO;
         }
     }
+}
+
+/// Whether all that differs between two screens is in the rows that the cursor was in, moved over or is in; nothing if neither
+/// text nor cursor differs.
+fn changed_at_cursor(before: &Screen, now: &Screen) -> Option<bool> {
+    if before.size() != now.size() || before.is_alternate() != now.is_alternate() {
+        return Some(false);
+    }
+    let (from, to) = (before.cursor(), now.cursor());
+    let changed: Vec<u16> = (0..now.size().rows).filter(|row| before.row_text(*row) != now.row_text(*row)).collect();
+    if changed.is_empty() {
+        return ((from.row, from.col) != (to.row, to.col)).then_some(true);
+    }
+    // a redraw of many rows moves the cursor too
+    let is_small = from.row.abs_diff(to.row) <= 1;
+    Some(is_small && changed.iter().all(|row| *row == from.row || *row == to.row))
 }
 
 #[cfg(test)]
@@ -212,6 +235,26 @@ mod tests {
         }
         assert_eq!(waiting, 0);
         assert!(sights.by_session.len() <= KEPT + 1, "{}", sights.by_session.len());
+    }
+
+    #[test]
+    fn the_cursor_is_followed_while_it_is_what_changes() {
+        for (before, now, expected) in [
+            ("\x1b[?1049h\x1b[2;1Hab", "\x1b[?1049h\x1b[2;1Habc", Some(true)),
+            ("\x1b[?1049h\x1b[2;1Hab", "\x1b[?1049h\x1b[2;1Hab\x1b[3;1H", Some(true)),
+            ("\x1b[?1049hclock 1\x1b[3;18H", "\x1b[?1049hclock 2\x1b[3;18H", Some(false)),
+            ("\x1b[?1049hclock 1\x1b[3;18Hx", "\x1b[?1049hclock 2\x1b[3;18Hy", Some(false)),
+            ("$ ", "$ ls", Some(true)),
+            ("one", "two\r\nthree\r\nfour", Some(false)),
+            ("same", "same", None),
+        ] {
+            let screen = |text: &str| {
+                let mut screen = Screen::new(Size { cols: 20, rows: 3 });
+                screen.feed(text.as_bytes(), &mut Vec::new());
+                screen
+            };
+            assert_eq!(changed_at_cursor(&screen(before), &screen(now)), expected, "{before:?} {now:?}");
+        }
     }
 
     #[test]

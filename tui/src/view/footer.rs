@@ -188,6 +188,12 @@ fn hints(app: &App, area: Rect) -> Vec<(String, &'static str, Option<Action>, u1
         }
         // it has a line of its own
         Some(View::Time(_)) => {}
+        Some(View::Output) => {
+            wanted.push(key(Action::Down, "scroll"));
+            wanted.push(key(Action::Copy, "copy"));
+            wanted.push(key(Action::Help, "keys"));
+            wanted.push(key(Action::Back, "back"));
+        }
         Some(View::Stats(_) | View::Messages { .. }) => {
             wanted.push(key(Action::Down, "scroll"));
             wanted.push(key(Action::Help, "keys"));

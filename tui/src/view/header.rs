@@ -76,6 +76,7 @@ fn where_am_i(app: &App) -> Option<String> {
         Some(View::Detail(detail)) => detail.session.as_ref().map(|session| visible(&session.name)),
         Some(View::Stats(_)) => Some("statistics".into()),
         Some(View::Messages { .. }) => Some("messages".into()),
+        Some(View::Output) => app.output.as_ref().map(|output| format!("output of {}", fit(&visible(&output.code), 40))),
         _ => None,
     }
 }

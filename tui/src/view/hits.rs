@@ -4,6 +4,7 @@ use std::collections::HashSet;
 
 use ratatui::Frame;
 use ratatui::layout::{Position, Rect};
+use ratatui::style::Color;
 use ratatui::text::{Line, Span};
 use ratatui::widgets::Paragraph;
 use shared::search::Hit;
@@ -73,7 +74,11 @@ pub fn draw(app: &App, hits: &Hits, frame: &mut Frame<'_>) {
             let style = if is_typing { theme.selected } else { theme.cursor };
             let buffer = frame.buffer_mut();
             for x in place.left()..place.right() {
-                buffer[(x, place.y)].set_style(style);
+                // the match keeps its own background: its text is made for that
+                let cell = &mut buffer[(x, place.y)];
+                if cell.bg == Color::Reset {
+                    cell.set_style(style);
+                }
             }
         }
     }

@@ -5,7 +5,7 @@ use shared::session::Session;
 use shared::text::{self, visible};
 
 use crate::app::App;
-use crate::cli::{short_path, status_words};
+use crate::cli::{short_path, state_words};
 use crate::state::order::Sort;
 
 /// In the order in which they stand.
@@ -98,7 +98,7 @@ pub fn columns(app: &App, width: usize) -> Vec<(Column, usize)> {
     let name =
         wanted(app, |session| text::columns(&visible(&session.name)), &Bounds { least: 6, fair: 14, most: (width / 4).clamp(10, 26) });
     let status =
-        wanted(app, |session| text::columns(&status_words(session)), &Bounds { least: 6, fair: 20, most: (width / 4).clamp(8, 24) });
+        wanted(app, |session| text::columns(&state_words(session)), &Bounds { least: 6, fair: 20, most: (width / 4).clamp(8, 24) });
     let has_budget = app.list.all.iter().any(|session| session.iterations > 0 || session.task.is_some());
     let mut left = width.saturating_sub(3 + name.usual + status.usual + 3);
     let mut plan = Vec::new();

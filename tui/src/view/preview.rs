@@ -13,7 +13,7 @@ use shared::text::{columns, visible};
 use super::rule;
 use crate::app::App;
 use crate::cli::what;
-use crate::replay::{ScreenWidget, at_cursor};
+use crate::replay::{ScreenWidget, at_cursor, at_edge};
 
 pub fn draw(app: &App, frame: &mut Frame<'_>, area: Rect) {
     let theme = &app.theme;
@@ -70,7 +70,7 @@ pub fn draw_screen(app: &App, session: &Session, frame: &mut Frame<'_>, inside: 
     }
     match app.sights.get(session.id) {
         Some(seen) => {
-            let part = at_cursor(&seen.screen, inside);
+            let part = if seen.follows_cursor { at_cursor(&seen.screen, inside) } else { at_edge(&seen.screen, inside) };
             frame.render_widget(ScreenWidget { screen: &seen.screen, part, found: &HashSet::new() }, inside);
         }
         None => {

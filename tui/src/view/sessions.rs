@@ -12,7 +12,7 @@ use shared::text::{columns, visible};
 use super::plan::{self, Column};
 use super::{cell, wrapped};
 use crate::app::{App, Focus};
-use crate::cli::{command_words, mark, short_path, status_words, what};
+use crate::cli::{command_words, known_state, mark, question, short_path, state_words, what};
 use crate::keymap::{Action, Place};
 use crate::state::list::Row;
 use crate::state::rates::Rate;
@@ -130,10 +130,13 @@ fn content(app: &App, session: &Session, rate: Option<&Rate>, column: Column, wi
     match column {
         Column::Mark => (String::new(), theme.text),
         Column::Name => (session.name.clone(), if is_live { theme.strong } else { theme.text }),
-        Column::Status => (status_words(session), theme.status(session.status)),
+        Column::Status => (state_words(session), state_style(app, session)),
         Column::What => {
-            let asks = theme.attention(session.needs.as_ref().map_or(Attention::Unknown, |needs| needs.state));
-            asked(session).map_or_else(|| (runs(session, rate, width), theme.text), |why| (why, asks))
+            let asks = match (&session.unreachable, &session.needs) {
+                (Some(_), _) => theme.bad,
+                (None, needs) => theme.attention(needs.as_ref().map_or(Attention::Unknown, |needs| needs.state)),
+            };
+            question(session).map_or_else(|| (runs(session, rate, width), theme.text), |why| (why, asks))
         }
         Column::Budget if session.iterations > 0 || session.task.is_some() => {
             let is_near = session.iterations * 10 >= session.max_iterations * 9;
@@ -153,12 +156,15 @@ fn content(app: &App, session: &Session, rate: Option<&Rate>, column: Column, wi
     }
 }
 
-/// What it wants of somebody. Of one that has ended the status says it already.
-fn asked(session: &Session) -> Option<String> {
-    // that a task is done is its status; what its program asks is not
-    let is_news = |state| state != Attention::DoneUnseen || !session.status.has_ended();
-    let needs = session.needs.as_ref().filter(|needs| !session.is_over() && is_news(needs.state))?;
-    (needs.state.needs_someone() && !needs.why.is_empty()).then(|| needs.why.clone())
+/// A holder that cannot be reached is a failure, whatever was last known of its program.
+fn state_style(app: &App, session: &Session) -> Style {
+    let theme = &app.theme;
+    let known = session.needs.as_ref().filter(|_| known_state(session).is_some());
+    match known {
+        _ if session.unreachable.is_some() => theme.bad,
+        Some(needs) => theme.attention(needs.state),
+        None => theme.status(session.status),
+    }
 }
 
 /// Fewer columns of a task say nothing.

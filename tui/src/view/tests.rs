@@ -110,6 +110,7 @@ fn alive(width: u16, height: u16) -> App {
         processes: Some(3),
         foreground: Some("node server.js".into()),
         title: None,
+        unreachable: None,
     };
     for at in 0..4u64 {
         let pulses = ids.iter().enumerate().map(|(n, id)| pulse(n as u64, *id, at * at * 700 * n as u64)).collect();
@@ -151,6 +152,47 @@ fn tiles() {
         alive_tiles(&mut app);
         app
     });
+}
+
+/// What code printed in two sessions.
+fn printed() -> crate::state::output::Output {
+    use crate::state::output::{Output, tests::result};
+    let mut output = Output::new(0, "cargo test");
+    let lines: String = (1..=30).map(|n| format!("test unit::number_{n} ... ok\n")).collect();
+    output.take(1, &result("api", &lines, "warning: unused variable\n", 0));
+    output.take(2, &result("web", "", "error: no such command: `test`\n", 101));
+    output
+}
+
+#[test]
+fn d3_what_code_printed_is_a_page() {
+    snapshot("output", |width, height| {
+        let mut app = alive(width, height);
+        app.output = Some(printed());
+        press(&mut app, "o");
+        app
+    });
+    let mut app = alive(80, 24);
+    app.output = Some(printed());
+    press(&mut app, "o G");
+    assert!(find(&app, "error: no such command").is_some(), "{}", drawn(&app));
+    press(&mut app, "g");
+    assert!(find(&app, "number_1 ").is_some(), "{}", drawn(&app));
+    press(&mut app, "esc");
+    assert!(app.shows_sessions());
+}
+
+#[test]
+fn a11_a_holder_that_cannot_be_reached_is_seen() {
+    let unreachable = |width, height| {
+        let mut list = sessions();
+        list[0].unreachable = Some("its holder (pid 4711) is stopped: `kill -CONT 4711` lets it go on".into());
+        app(width, height, list)
+    };
+    snapshot("unreachable", |width, height| unreachable(width, height));
+    let mut app = unreachable(120, 40);
+    press(&mut app, "/ a p i enter i");
+    assert!(find(&app, "unreachable").is_some() && find(&app, "kill -CONT 4711").is_some(), "{}", drawn(&app));
 }
 
 fn alive_tiles(app: &mut App) {
@@ -242,44 +284,47 @@ fn detail_pages() {
 
 #[test]
 fn searching() {
-    snapshot("search", |width, height| {
-        let mut app = app(width, height, sessions());
-        press(&mut app, "ctrl-s");
-        press(&mut app, "r e f u s e d");
-        let later = app.at + jiff::SignedDuration::from_secs(1);
-        let begun = app.update(Event::Time { now: app.now + Duration::from_secs(1), at: later });
-        let turn = begun.iter().find_map(|effect| if let Effect::Search(turn, _) = effect { Some(*turn) } else { None });
-        let turn = turn.unwrap_or_else(|| panic!("{begun:?}"));
-        for n in 0..30 {
-            let line = format!("{} connect ECONNREFUSED: connection refused by 10.0.0.{n}\x1b[31m", "very long ".repeat(n % 7));
-            let start = line.find("refused").unwrap_or(0);
-            let hit = Hit {
-                session: SessionId::new(),
-                name: "api".into(),
-                thread: ThreadId::new(),
-                kind: Kind::Output,
-                part: None,
-                at: jiff::Timestamp::UNIX_EPOCH,
-                runtime: None,
-                offset: None,
-                exec: None,
-                language: None,
-                exit_code: None,
-                author: None,
-                line,
-                ranges: vec![(start, start + 7)],
-                perceived: None,
-                before: vec![],
-                after: vec![],
-                times: 1 + n as u64 % 3,
-            };
-            app.update(Event::Hit(turn, Box::new(hit)));
-        }
-        let summary = SearchSummary { hits: 30, sessions: 1, searched_bytes: 5_000_000, took_ms: 12.0, ..SearchSummary::default() };
-        app.update(Event::Found(turn, Ok(summary)));
-        press(&mut app, "enter down");
-        app
-    });
+    snapshot("search", searched);
+}
+
+/// Hits of a search, in the order in which they came.
+fn searched(width: u16, height: u16) -> App {
+    let mut app = app(width, height, sessions());
+    press(&mut app, "ctrl-s");
+    press(&mut app, "r e f u s e d");
+    let later = app.at + jiff::SignedDuration::from_secs(1);
+    let begun = app.update(Event::Time { now: app.now + Duration::from_secs(1), at: later });
+    let turn = begun.iter().find_map(|effect| if let Effect::Search(turn, _) = effect { Some(*turn) } else { None });
+    let turn = turn.unwrap_or_else(|| panic!("{begun:?}"));
+    for n in 0..30 {
+        let line = format!("{} connect ECONNREFUSED: connection refused by 10.0.0.{n}\x1b[31m", "very long ".repeat(n % 7));
+        let start = line.find("refused").unwrap_or(0);
+        let hit = Hit {
+            session: SessionId::new(),
+            name: "api".into(),
+            thread: ThreadId::new(),
+            kind: Kind::Output,
+            part: None,
+            at: jiff::Timestamp::UNIX_EPOCH,
+            runtime: None,
+            offset: None,
+            exec: None,
+            language: None,
+            exit_code: None,
+            author: None,
+            line,
+            ranges: vec![(start, start + 7)],
+            perceived: None,
+            before: vec![],
+            after: vec![],
+            times: 1 + n as u64 % 3,
+        };
+        app.update(Event::Hit(turn, Box::new(hit)));
+    }
+    let summary = SearchSummary { hits: 30, sessions: 1, searched_bytes: 5_000_000, took_ms: 12.0, ..SearchSummary::default() };
+    app.update(Event::Found(turn, Ok(summary)));
+    press(&mut app, "enter down");
+    app
 }
 
 #[test]
@@ -405,16 +450,18 @@ fn of_index(index: u8) -> (u8, u8, u8) {
 fn every_text_has_enough_contrast_on_dark_and_light_terminals() {
     use crate::theme::Theme;
     use ratatui::style::{Color, Modifier};
-    let grounds = [
-        (Theme::dark(), [((0, 0, 0), (229, 229, 229)), ((30, 30, 30), (229, 229, 229)), ((0, 43, 54), (238, 232, 213))]),
-        (Theme::light(), [((255, 255, 255), (0, 0, 0)), ((253, 246, 227), (7, 54, 66)), ((240, 240, 240), (30, 30, 30))]),
-    ];
+    let grounds = [(Theme::dark(), DARK), (Theme::light(), LIGHT)];
     let mut checked = 0;
     for (theme, grounds) in grounds {
-        for keys in ["j", "space j", "t", "t j", "?", "n", ":", "x", "s", "i", "T", "m", "/ a"] {
-            let mut app = app(120, 40, sessions());
+        for keys in ["j", "space j", "t", "t j", "?", "n", ":", "x", "s", "i", "T", "m", "/ a", "o", "hits", "!", "B", "R", "lost"] {
+            let mut app = if keys == "hits" { searched(120, 40) } else { app(120, 40, sessions()) };
+            app.output = Some(printed());
             app.theme = theme.clone();
-            press(&mut app, keys);
+            match keys {
+                "hits" => {}
+                "lost" => drop(app.update(Event::Lost)),
+                keys => drop(press(&mut app, keys)),
+            }
             let mut terminal = Terminal::new(TestBackend::new(120, 40)).expect("a backend");
             terminal.draw(|frame| draw(&app, frame)).expect("draws");
             let buffer = terminal.backend().buffer();
@@ -449,4 +496,52 @@ fn every_text_has_enough_contrast_on_dark_and_light_terminals() {
         }
     }
     assert!(checked > 10_000, "{checked}");
+}
+
+/// Backgrounds that terminals have, each with the colour of its text.
+type Ground = ((u8, u8, u8), (u8, u8, u8));
+const DARK: [Ground; 3] = [((0, 0, 0), (229, 229, 229)), ((30, 30, 30), (229, 229, 229)), ((0, 43, 54), (238, 232, 213))];
+const LIGHT: [Ground; 3] = [((255, 255, 255), (0, 0, 0)), ((253, 246, 227), (7, 54, 66)), ((240, 240, 240), (30, 30, 30))];
+
+#[test]
+fn d1_every_style_of_text_has_enough_contrast_on_every_background_it_is_drawn_on() {
+    use crate::theme::Theme;
+    use ratatui::style::{Color, Style};
+    for (theme, grounds) in [(Theme::dark(), DARK), (Theme::light(), LIGHT)] {
+        // a style that is added has to be named here
+        #[rustfmt::skip]
+        let Theme {
+            text, dim, strong, accent, good, warn, bad, note, cursor, selected, border: _, focus, banner, found, is_plain: _, has_colours: _,
+        } = theme.clone();
+        let mut texts = vec![
+            ("text", text),
+            ("dim", dim),
+            ("strong", strong),
+            ("accent", accent),
+            ("good", good),
+            ("warn", warn),
+            ("bad", bad),
+            ("note", note),
+            ("focus", focus),
+            ("banner", banner),
+            ("found", found),
+        ];
+        texts.extend(Attention::ALL.map(|state| (state.as_str(), theme.attention(state))));
+        texts.extend(Status::ALL.map(|status| (status.as_str(), theme.status(status))));
+        for (name, style) in texts {
+            for (under, over) in [("nothing", Style::new()), ("cursor", cursor), ("selected", selected), ("both", selected.patch(cursor))] {
+                // what has a background of its own keeps it in every row
+                let drawn = if style.bg.is_some() { style } else { style.patch(over) };
+                for (ground, usual) in grounds {
+                    let rgb = |colour: Option<Color>, reset| match colour {
+                        None | Some(Color::Reset) => reset,
+                        Some(Color::Indexed(index)) if index >= 16 => of_index(index),
+                        Some(other) => panic!("{other:?} is not a colour of these themes"),
+                    };
+                    let ratio = contrast(rgb(drawn.fg, usual), rgb(drawn.bg, ground));
+                    assert!(ratio >= 4.5, "{name} over {under} on {ground:?} has {ratio:.1}:1");
+                }
+            }
+        }
+    }
 }

@@ -79,6 +79,7 @@ fn the_column_says_what_runs() {
             processes: None,
             foreground: foreground.map(str::to_owned),
             title: None,
+            unreachable: None,
         };
         app.update(Event::Answer(Asked::Pulse(1), Box::new(Reply::Pulses(vec![pulse]))));
         assert!(drawn(&app).contains(expected), "{what}:\n{}", drawn(&app));
