@@ -372,7 +372,7 @@ mod tests {
 
     #[test]
     fn the_session_beside_is_live_and_another() {
-        let mut sessions: Vec<_> = ["a", "b", "c", "d"].map(|name| crate::state::tests::session(name, Status::Active)).into();
+        let mut sessions: Vec<_> = ["a", "b", "c", "d"].map(|name| crate::dashboard::fixtures::session(name, Status::Active)).into();
         for (n, session) in sessions.iter_mut().enumerate() {
             session.id = SessionId::new();
             session.runtime_state = (n != 1).then_some(RuntimeState::Running { pid: 1 });

@@ -11,7 +11,6 @@ mod filter;
 mod group;
 mod groups;
 mod hook;
-pub(crate) mod keys;
 mod life;
 mod parse;
 mod pause;
@@ -42,10 +41,10 @@ use shared::text::visible_json;
 use crate::environment;
 
 pub use completions::{answer_shell, parse};
-pub(crate) use daemon::install;
 pub use daemon::{announce_ready, announce_refusal, announce_waiting};
-pub use doctor::{Lookers, doctor};
-pub use table::{ago, bytes, command_words, known_state, length, mark, question, short_path, state_words, status_words, what};
+pub use doctor::doctor;
+
+pub use crate::doctor::Lookers;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -432,8 +431,8 @@ pub struct SendArgs {
     #[command(flatten)]
     filter: filter::FilterArgs,
     /// A key, by name; may be repeated, and comes before the text
-    #[arg(long, short, value_name = "KEY", value_parser = keys::parse)]
-    key: Vec<keys::Bytes>,
+    #[arg(long, short, value_name = "KEY", value_parser = crate::key_name::parse)]
+    key: Vec<crate::key_name::Bytes>,
     /// Press enter after the text
     #[arg(long, short)]
     enter: bool,
@@ -512,7 +511,7 @@ pub async fn run(cli: Cli, check_agents: config::CheckAgents) -> ExitCode {
     let outcome = async {
         let paths = cli.paths()?;
         match cli.command {
-            None => crate::run::dashboard(&paths).await.map(|()| ExitCode::SUCCESS),
+            None => crate::dashboard::dashboard(&paths).await.map(|()| ExitCode::SUCCESS),
             Some(Command::Exec(command)) => exec::perform(&paths, command).await,
             Some(Command::Config { command }) => config::perform(&paths, command, check_agents).await,
             Some(command) => perform(&paths, command).await.map(|()| ExitCode::SUCCESS),

@@ -4,10 +4,20 @@
 mod check;
 mod gather;
 
+use std::path::Path;
+
 use serde::Serialize;
+use shared::doctor::Database;
 
 pub use check::check;
 pub use gather::gather;
+
+/// Reads a database, and a folder of agents' manifests: the daemon's crate alone knows how.
+#[derive(Clone, Copy)]
+pub struct Lookers {
+    pub database: fn(&Path) -> Database,
+    pub agents: fn(&Path) -> Vec<String>,
+}
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]

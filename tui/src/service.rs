@@ -3,6 +3,7 @@
 
 mod autostart;
 mod launchd;
+pub mod machine;
 mod systemd;
 
 use std::path::{Path, PathBuf};

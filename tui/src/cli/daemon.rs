@@ -17,6 +17,7 @@ pub use install::{InstallArgs, UninstallArgs};
 use super::{DaemonCommand, print, print_json, table};
 use crate::client::Client;
 use crate::connect::{self, READY, TAKEN, WAITS};
+use crate::service::machine::{self, Installed};
 use crate::tty;
 
 pub const HELP: &str = "\
@@ -166,11 +167,11 @@ fn confirm(question: &str) -> Result<bool, Failure> {
 struct FullStatus {
     #[serde(flatten)]
     daemon: DaemonStatus,
-    service: Option<install::Installed>,
+    service: Option<Installed>,
 }
 
 async fn status(paths: &Paths, json: bool) -> Result<(), Failure> {
-    let service = install::service().ok().and_then(|service| install::installed(&service).into_iter().next());
+    let service = machine::service().ok().and_then(|service| machine::installed(&service).into_iter().next());
     let Some(mut client) = connect::running(paths).await? else {
         let login = service.map_or_else(String::new, |service| format!("; on login it is started by its {}", service.words()));
         return Err(connect::no_daemon(format!("the daemon is not running: any command starts it, or `sessions-tui daemon start`{login}")));

@@ -1,16 +1,14 @@
 //! doctor: what may be wrong, what it means, and the command that fixes it.
 
 use std::fmt::Write;
-use std::path::Path;
 use std::process::ExitCode;
 
-use shared::doctor::Database;
 use shared::message::Failure;
 use shared::paths::Paths;
 use shared::text::{count, visible};
 
 use super::{Cli, print, print_json};
-use crate::doctor::{Finding, Verdict, check, gather};
+use crate::doctor::{Finding, Lookers, Verdict, check, gather};
 
 pub const HELP: &str = "It starts nothing and changes nothing, and works when the daemon is dead or the database is damaged.\n✓ is well, ✗ is wrong (exit code 1), – is worth knowing.\n\nExamples:\n  sessions-tui doctor\n  sessions-tui doctor --json";
 
@@ -19,13 +17,6 @@ pub struct DoctorArgs {
     /// As JSON
     #[arg(long)]
     json: bool,
-}
-
-/// Reads a database, and a folder of agents' manifests: the daemon's crate alone knows how.
-#[derive(Clone, Copy)]
-pub struct Lookers {
-    pub database: fn(&Path) -> Database,
-    pub agents: fn(&Path) -> Vec<String>,
 }
 
 pub async fn doctor(cli: &Cli, args: DoctorArgs, look: Lookers) -> ExitCode {

@@ -16,11 +16,12 @@ use shared::message::{PROTOCOL, Request, SettingsNow};
 use shared::paths::Paths;
 use shared::session::Session;
 
+use super::Lookers;
 use super::check::{self, Clock, Daemon, Facts, Guard, Holder, Missing, Place, Service, Shell, Socket, Terminal};
-use crate::cli::{Lookers, install};
 use crate::client::Client;
 use crate::connect;
 use crate::service::Kind;
+use crate::service::machine;
 use crate::trust;
 
 /// A daemon says hello at once; one that is stopped must not keep us.
@@ -34,7 +35,7 @@ pub async fn gather(paths: &Paths, look: Lookers) -> Facts {
     let database = (look.database)(&paths.database());
     let (config, warning) = crate::settings::load_config(paths);
     let languages = [Language::Bash, Language::Python, Language::Node];
-    let service = install::service().ok().and_then(|service| install::installed(&service).into_iter().next());
+    let service = machine::service().ok().and_then(|service| machine::installed(&service).into_iter().next());
     let (daemon, mut client) = daemon(paths).await;
     let sessions = listed(&mut client).await;
     let wrong = match asked(&mut client).await {
@@ -72,8 +73,8 @@ pub async fn gather(paths: &Paths, look: Lookers) -> Facts {
             is_current: service.is_current,
             is_systemd: service.kind == Kind::Systemd,
         }),
-        lingers: install::lingers(),
-        has_user_manager: install::has_user_manager(),
+        lingers: machine::lingers(),
+        has_user_manager: machine::has_user_manager(),
         watches: std::fs::read_to_string("/proc/sys/fs/inotify/max_user_watches").ok().and_then(|text| text.trim().parse().ok()),
         holders: holders(paths),
     }

@@ -20,8 +20,8 @@ use super::row::{Row, StatusWord};
 use super::server::{Call, Server};
 use super::session::change;
 use super::tool::{self, About, Effect};
-use crate::cli::keys;
 use crate::environment;
+use crate::key_name;
 
 /// The size of a terminal that nobody looks at.
 const COLS: u16 = 80;
@@ -193,7 +193,7 @@ fn key_bytes(name: &str) -> Result<Vec<u8>, Failure> {
         "BTab" | "S-Tab" => return Ok(b"\x1b[Z".to_vec()),
         name => name,
     };
-    keys::parse(ours).map(|bytes| bytes.0).map_err(|_| {
+    key_name::parse(ours).map(|bytes| bytes.0).map_err(|_| {
         Failure::usage(format!(
             "{name:?} is not a key: Enter, Escape, Tab, BTab, Space, BSpace, Up, Down, Left, Right, Home, End, PageUp, PageDown, IC, DC, \
              F1…F12, C-a…C-z, M-x; what is to be typed as it is goes into `text`"

@@ -22,7 +22,7 @@ use super::keys::{Action, Direction};
 use super::player::{Player, Start};
 use super::run::Component;
 use super::selection::Selection;
-use crate::state::line::{Line as Edited, Typed};
+use crate::line_editor::{Line as Edited, Typed};
 
 /// Lines asked for first, and when somebody scrolls beyond them: all that the daemon gives.
 const FIRST_LINES: u32 = 2000;

@@ -21,7 +21,7 @@ use super::place::{Place, in_words};
 use super::reel::Reel;
 use super::screen_widget::Part;
 use super::{timeline, view};
-use crate::state::line::{Line, Typed};
+use crate::line_editor::{Line, Typed};
 
 /// The pace of pictures while playing, and of the time shown when there is nothing else to draw.
 const FRAME: Duration = Duration::from_millis(33);

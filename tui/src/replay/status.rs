@@ -34,7 +34,7 @@ pub fn line(player: &Player, width: u16) -> Line<'static> {
 }
 
 /// A line that is being typed, behind what it is for, with the cursor in it.
-pub fn with_cursor(label: &str, line: &crate::state::line::Line, width: usize) -> String {
+pub fn with_cursor(label: &str, line: &crate::line_editor::Line, width: usize) -> String {
     let (shown, cursor) = line.shown(width.saturating_sub(columns(label) + 1));
     let mut at = 0;
     let is_before = |c: &char| {

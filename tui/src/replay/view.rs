@@ -12,7 +12,7 @@ use shared::text::{columns, pad};
 use super::player::{Overlay, Player};
 use super::screen_widget::ScreenWidget;
 use super::{keys, status, timeline};
-use crate::view::wrapped;
+use crate::words::wrapped;
 
 /// Which part of an area is for what.
 #[derive(Clone, Copy, Debug)]
