@@ -81,6 +81,18 @@ fn a11_a_timeout_on_a_stopped_holder_answers_and_does_not_kill_the_interpreter()
     assert!(process::is_alive(interpreter));
 }
 
+#[test]
+fn a11_everything_can_be_ended_while_a_holder_is_stopped() {
+    let root = Root::new();
+    root.start("api", &["sleep", "1000"]);
+    root.start("web", &["sleep", "1000"]);
+    let programs = [root.program("api"), root.program("web")];
+    process::signal(root.holder("api"), Signal::STOP);
+    let said = soon("daemon stop", || root.run(&["daemon", "stop", "--all", "--yes"]).ok());
+    assert!(said.contains("2 sessions ended"), "{said}");
+    assert!(!programs.into_iter().any(process::is_alive));
+}
+
 /// Answers in the place of a holder until it is dropped; the holder itself lives on behind it.
 struct Impostor {
     socket: PathBuf,

@@ -38,10 +38,6 @@ pub async fn end_runtime(context: &Context, runtime: RuntimeId, author: Author) 
     loop {
         let changed = context.registry.changed();
         if let Some(handle) = context.registry.runtime(runtime) {
-            if crate::holder::why_silent(handle.facts.holder_pid).is_some() {
-                // whoever stopped it wanted its program to stand still, not to outlive its end
-                crate::holder::go_on(handle.facts.holder_pid);
-            }
             handle.terminate(ENDING_GRACE_MS, author).await;
             return Ok(());
         }

@@ -11,6 +11,7 @@ use tokio::sync::oneshot;
 use crate::context::Context;
 use crate::found;
 use crate::gaps;
+use crate::handle::upkeep::GiveWay;
 use crate::picture::Picture;
 use crate::recording::{self, Kept};
 use crate::store::Recorded;
@@ -112,7 +113,7 @@ async fn tend(context: &Context, runtime: RuntimeId) {
     note_gaps(context, &recorded).await;
     let Recorded { launch, is_live, name, .. } = recorded;
     let starts = {
-        let _quiet = context.upkeep.quiet().await;
+        let _work = context.upkeep.work().await;
         let dir = dir.clone();
         let tidied = low(move || {
             recording::sweep(&dir);
@@ -124,8 +125,13 @@ async fn tend(context: &Context, runtime: RuntimeId) {
         let part = Part { dir: dir.clone(), size: launch.size, start: *start, next: starts.get(n + 1).copied(), is_live };
         let packs = context.config().recording.compress;
         // segment by segment: whoever wants one to be gone does not wait for all of them
-        let _quiet = context.upkeep.quiet().await;
-        match low(move || part.tend(packs)).await {
+        let (_work, give_way) = context.upkeep.work().await;
+        match low(move || part.tend(packs, &give_way)).await {
+            // begun again when whoever waits is done
+            Some(Err(error)) if error.kind() == std::io::ErrorKind::Interrupted => {
+                context.upkeep.look_at(runtime);
+                return;
+            }
             Some(Err(error)) if error.kind() != std::io::ErrorKind::NotFound => {
                 context.log.warn(&format!("session {name}: its recording could not be packed: {error}"));
                 return;
@@ -153,10 +159,11 @@ struct Part {
 }
 
 impl Part {
-    fn tend(&self, packs: bool) -> std::io::Result<()> {
+    fn tend(&self, packs: bool, give_way: &GiveWay) -> std::io::Result<()> {
         let (dir, start) = (&self.dir, self.start);
+        let interrupted = || std::io::Error::from(std::io::ErrorKind::Interrupted);
         if self.next.is_none() && self.is_live {
-            index_open(dir, self.size);
+            index_open(dir, self.size, give_way);
             return Ok(());
         }
         let is_worth_it = self.next.is_some() || recording::segment_bytes(dir, start) >= WORTH_INDEXING;
@@ -164,24 +171,28 @@ impl Part {
             let end = self.next.unwrap_or(Offset::MAX);
             let mut picture = Picture::open(dir, self.size, start);
             picture.store_often();
-            while picture.step(end) {}
+            while picture.step(end) {
+                if give_way.is_due() {
+                    return Err(interrupted());
+                }
+            }
             picture.store();
             recording::store_index(dir, start, end)?;
         }
         if packs {
-            recording::pack(dir, start)?;
+            recording::pack(dir, start, &|| give_way.is_due())?;
         }
         Ok(())
     }
 }
 
 /// What is being written gets keyframes too, as far as it has come.
-fn index_open(dir: &Path, size: Size) {
+fn index_open(dir: &Path, size: Size, give_way: &GiveWay) {
     let known = recording::last_keyframe(dir, u64::MAX).ok().flatten().map_or(0, |(at, _)| at.offset);
     let mut picture = Picture::open(dir, size, known);
     let Some(end) = recording::open_end(dir).filter(|end| end - known.min(*end) > WORTH_INDEXING) else { return };
     picture.store_often();
-    while picture.step(end) {}
+    while !give_way.is_due() && picture.step(end) {}
 }
 
 /// Takes away the oldest output while there is more than there should be, or older than it should be.

@@ -52,6 +52,9 @@ pub fn mark(status: Status) -> char {
 
 /// Who needs somebody, for people who do not see colours; nothing for the others.
 pub fn attention_mark(session: &Session) -> Option<char> {
+    if session.unreachable.is_some() {
+        return Some('!');
+    }
     match session.needs.as_ref()?.state {
         Attention::WaitingApproval | Attention::WaitingAnswer => Some('?'),
         Attention::Stuck => Some('!'),

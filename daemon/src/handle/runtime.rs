@@ -444,8 +444,12 @@ impl RuntimeHandle {
         self.ask(Ask::WaitPrompt).await
     }
 
-    /// Asks the program to end, and sees to it that it does; returns when it has.
+    /// Asks the program to end, and sees to it that it does; returns when it has. A holder that was stopped is continued: whoever
+    /// stopped it wanted its program to stand still, not to outlive its end.
     pub async fn terminate(&self, grace_ms: u32, author: Author) -> Ended {
+        if crate::holder::why_silent(self.facts.holder_pid).is_some() {
+            crate::holder::go_on(self.facts.holder_pid);
+        }
         self.say(Ask::Terminate { grace_ms, author }).await;
         self.ended().await
     }

@@ -214,7 +214,7 @@ mod tests {
                         let starts = segments(&dir).expect("lists");
                         for pair in starts.windows(2) {
                             store_index(&dir, pair[0], pair[1]).expect("indexes");
-                            pack(&dir, pair[0]).expect("packs");
+                            pack(&dir, pair[0], &|| false).expect("packs");
                         }
                     }
                 };

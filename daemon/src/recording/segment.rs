@@ -187,7 +187,7 @@ impl Packed {
 /// Packs a closed segment; `false` if there was nothing to gain. Readers are not disturbed, and a kill or a power cut at
 /// any point leaves the plain segment, or both. The plain file is removed only after the packed one was read back and
 /// found equal.
-pub fn pack(dir: &Path, start: Offset) -> io::Result<bool> {
+pub fn pack(dir: &Path, start: Offset, gives_up: &dyn Fn() -> bool) -> io::Result<bool> {
     let path = segment_path(dir, start);
     let mut plain = match open_regular(&path) {
         Ok(file) => file,
@@ -200,7 +200,7 @@ pub fn pack(dir: &Path, start: Offset) -> io::Result<bool> {
         // An earlier daemon died between the rename and the removal of the plain file, which is the truth of the two.
         if !holds_the_same(&mut plain, &target)? {
             std::fs::remove_file(&target)?;
-            return pack(dir, start);
+            return pack(dir, start, gives_up);
         }
         let _removal = lock_removal(dir)?;
         std::fs::remove_file(&path)?;
@@ -210,7 +210,7 @@ pub fn pack(dir: &Path, start: Offset) -> io::Result<bool> {
         return Ok(false);
     }
     let unfinished = target.with_extension("recz-new");
-    let packed = write_packed(&mut plain, &unfinished).and_then(|file| {
+    let packed = write_packed(&mut plain, &unfinished, gives_up).and_then(|file| {
         // its age is that of what is in it
         file.set_modified(meta.modified()?)?;
         file.sync_all()?;
@@ -268,7 +268,7 @@ fn holds_the_same(plain: &mut File, packed: &Path) -> io::Result<bool> {
     }
 }
 
-fn write_packed(plain: &mut File, path: &Path) -> io::Result<File> {
+fn write_packed(plain: &mut File, path: &Path, gives_up: &dyn Fn() -> bool) -> io::Result<File> {
     let mut file = File::options().write(true).create(true).truncate(true).mode(0o600).open(path)?;
     let mut compressor = zstd::bulk::Compressor::new(LEVEL)?;
     let mut table = Vec::new();
@@ -278,6 +278,9 @@ fn write_packed(plain: &mut File, path: &Path) -> io::Result<File> {
         plain.take(BLOCK as u64).read_to_end(&mut block)?;
         if block.is_empty() {
             break;
+        }
+        if gives_up() {
+            return Err(io::ErrorKind::Interrupted.into());
         }
         let packed = compressor.compress(&block)?;
         file.write_all(&packed)?;
@@ -336,8 +339,8 @@ mod tests {
         let starts = segments(dir.path()).expect("lists");
         assert_eq!(starts.len(), 2);
         for start in &starts {
-            assert!(pack(dir.path(), *start).expect("packs"));
-            assert!(!pack(dir.path(), *start).expect("is packed already"));
+            assert!(pack(dir.path(), *start, &|| false).expect("packs"));
+            assert!(!pack(dir.path(), *start, &|| false).expect("is packed already"));
             assert!(!segment_path(dir.path(), *start).exists());
         }
         assert_eq!(segments(dir.path()).expect("lists"), starts);
@@ -355,7 +358,7 @@ mod tests {
         for n in 0..40u64 {
             writer.append(kind::OUTPUT, n, SIZE, &vec![b'a' + (n % 26) as u8; 5000]).expect("appends");
         }
-        assert!(pack(dir.path(), 0).expect("packs"));
+        assert!(pack(dir.path(), 0, &|| false).expect("packs"));
         let path = packed_path(dir.path(), 0);
         let whole = std::fs::read(&path).expect("reads");
         let good = output(dir.path(), 0);

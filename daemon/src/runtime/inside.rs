@@ -12,7 +12,7 @@ use tokio::time::{Duration, Instant};
 
 use super::{Runtime, Typist};
 use crate::agent::Agent;
-use crate::attention::{Basis, Foreground, Hooked, Sample, Sign};
+use crate::attention::{Basis, Evidence, Foreground, Hooked, Sample, Sign};
 use crate::command::{self, Frame, Told, Tracker};
 use crate::holder;
 use crate::language::environment::Delta;
@@ -280,7 +280,7 @@ impl Runtime {
         if has_left {
             self.inside.agent = None;
             self.inside.look_at = None;
-            self.facts.evidence(|evidence| evidence.forget_signs());
+            self.facts.evidence(Evidence::forget_signs);
         } else if found.is_some() && found != self.inside.agent {
             self.inside.agent = found;
             self.inside.is_agent_by_process = true;

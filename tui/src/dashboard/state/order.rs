@@ -107,6 +107,8 @@ fn next<T: Copy + PartialEq>(all: &[T], present: T) -> T {
 /// How much a session needs somebody: smaller is more. Those that end are news until they are seen, others are at rest.
 pub fn urgency(session: &Session) -> u8 {
     match session.needs.as_ref().map(|needs| needs.state) {
+        // whatever was last known of its program, nothing reaches it
+        _ if session.unreachable.is_some() => 2,
         Some(Attention::WaitingApproval) => 0,
         Some(Attention::WaitingAnswer) => 1,
         Some(Attention::Stuck) => 2,

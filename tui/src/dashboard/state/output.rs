@@ -101,7 +101,9 @@ fn lines_of(result: &ExecResult) -> Vec<(Kind, String)> {
     add(Kind::Stdout, &result.stdout);
     add(Kind::Stderr, &result.stderr);
     add(Kind::Value, result.value.as_deref().unwrap_or_default());
-    if let Some(error) = result.error.as_deref().filter(|error| !result.stderr.contains(*error)) {
+    // the heading has the exit code
+    let is_new = |error: &&str| *error != how(result) && !result.stderr.contains(*error);
+    if let Some(error) = result.error.as_deref().filter(is_new) {
         add(Kind::Stderr, error);
     }
     add(Kind::Note, result.note.as_deref().unwrap_or_default());
@@ -183,8 +185,10 @@ pub mod tests {
     #[test]
     fn all_of_it_is_there_and_nothing_acts_on_the_terminal() {
         let mut output = Output::new(3, "make");
-        let all: String = (1..=100).map(|n| format!("line {n}\n")).collect();
-        output.take(3, &result("api", &all, "a\tb\n10%\r20%\n\x1b[31mred\n", 2));
+        let all = (1..=100).map(|n| format!("line {n}")).collect::<Vec<_>>().join("\n");
+        let mut failed = result("api", &all, "a\tb\n10%\r20%\n\x1b[31mred\n", 2);
+        failed.error = Some("exit code 2".into());
+        output.take(3, &failed);
         let rows = output.rows(80);
         assert_eq!(rows.len(), 104, "{rows:?}");
         assert_eq!(rows[0], (Kind::Heading, "bash in api: exit code 2".into()));

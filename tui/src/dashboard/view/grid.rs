@@ -23,8 +23,10 @@ fn tile(app: &App, session: &Session, frame: &mut Frame<'_>, place: Rect) {
     let theme = &app.theme;
     let is_cursor = app.list.cursor == Some(session.id);
     let needs = session.needs.as_ref().filter(|needs| needs.state.needs_someone());
+    let is_unreachable = session.unreachable.is_some();
     let border: Style = match (is_cursor, needs) {
         (true, _) => theme.focus,
+        (false, _) if is_unreachable => theme.bad,
         (false, Some(needs)) => theme.attention(needs.state),
         (false, None) => theme.border,
     };
@@ -37,7 +39,7 @@ fn tile(app: &App, session: &Session, frame: &mut Frame<'_>, place: Rect) {
     let lead = format!(
         "{}{}{} ",
         if app.list.selected.contains(&session.id) { "+" } else { "" },
-        needs.map_or("", |needs| sessions::attention_mark(needs.state).trim()),
+        if is_unreachable { "!" } else { needs.map_or("", |needs| sessions::attention_mark(needs.state).trim()) },
         mark(session.status),
     );
     let name = fit(&visible(&session.name), room.saturating_sub(columns(&lead) + 1));
@@ -48,14 +50,16 @@ fn tile(app: &App, session: &Session, frame: &mut Frame<'_>, place: Rect) {
     let style = super::over(if is_cursor { theme.focus } else { theme.strong });
     buffer.set_stringn(after, place.y, format!("{name} "), room, style);
     let used = columns(&lead) + columns(&name) + 3;
-    let right = match needs {
-        Some(needs) => visible(&needs.why),
-        None => sessions::passed(session.last_activity_at, app.at),
+    let right = match (&session.unreachable, needs) {
+        (Some(why), _) => visible(why),
+        (None, Some(needs)) => visible(&needs.why),
+        (None, None) => sessions::passed(session.last_activity_at, app.at),
     };
     let left_over = room.saturating_sub(used);
     if left_over > 5 {
         let right = fit(&right, left_over - 2);
         let at = place.right() - 3 - columns(&right) as u16;
-        buffer.set_stringn(at, place.y, format!(" {right} "), left_over, needs.map_or(theme.dim, |needs| theme.attention(needs.state)));
+        let style = if is_unreachable { theme.bad } else { needs.map_or(theme.dim, |needs| theme.attention(needs.state)) };
+        buffer.set_stringn(at, place.y, format!(" {right} "), left_over, super::over(style));
     }
 }

@@ -22,7 +22,8 @@ pub fn draw(app: &App, frame: &mut Frame<'_>, area: Rect) {
         return;
     }
     let list = &app.list;
-    let needing = list.count(|session| session.needs.as_ref().is_some_and(|needs| needs.state.needs_someone()));
+    let needing =
+        list.count(|session| session.unreachable.is_some() || session.needs.as_ref().is_some_and(|needs| needs.state.needs_someone()));
     let counts = [
         (list.count(|session| session.status == Status::Active), "active", theme.good),
         (list.count(|session| session.status == Status::Paused), "paused", theme.warn),

@@ -97,7 +97,10 @@ fn draw_row(app: &App, session: &Session, plan: &[(Column, usize)], frame: &mut 
             },
             theme.focus,
         ),
-        Span::styled(needs.map_or(" ", attention_mark), needs.map_or(theme.dim, |state| theme.attention(state))),
+        match &session.unreachable {
+            Some(_) => Span::styled("!", theme.bad),
+            None => Span::styled(needs.map_or(" ", attention_mark), needs.map_or(theme.dim, |state| theme.attention(state))),
+        },
         Span::styled(mark(session.status).to_string(), theme.status(session.status)),
     ];
     let spans: Vec<Span<'_>> = lead.into_iter().chain(spans.into_iter().skip(1)).collect();

@@ -158,7 +158,7 @@ fn tiles() {
 fn printed() -> crate::dashboard::state::output::Output {
     use crate::dashboard::state::output::{Output, tests::result};
     let mut output = Output::new(0, "cargo test");
-    let lines: String = (1..=30).map(|n| format!("test unit::number_{n} ... ok\n")).collect();
+    let lines = (1..=30).map(|n| format!("test unit::number_{n} ... ok")).collect::<Vec<_>>().join("\n");
     output.take(1, &result("api", &lines, "warning: unused variable\n", 0));
     output.take(2, &result("web", "", "error: no such command: `test`\n", 101));
     output
@@ -189,7 +189,7 @@ fn a11_a_holder_that_cannot_be_reached_is_seen() {
         list[0].unreachable = Some("its holder (pid 4711) is stopped: `kill -CONT 4711` lets it go on".into());
         app(width, height, list)
     };
-    snapshot("unreachable", |width, height| unreachable(width, height));
+    snapshot("unreachable", unreachable);
     let mut app = unreachable(120, 40);
     press(&mut app, "/ a p i enter i");
     assert!(find(&app, "unreachable").is_some() && find(&app, "kill -CONT 4711").is_some(), "{}", drawn(&app));
