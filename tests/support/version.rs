@@ -71,6 +71,8 @@ fn copy_changed(from: &Path, to: &Path) -> io::Result<()> {
         }
         return write_changed(to, &bytes);
     }
+    // also an empty one, which git leaves behind in a work tree
+    fs::create_dir_all(to)?;
     for entry in fs::read_dir(from)? {
         let name = entry?.file_name();
         copy_changed(&from.join(&name), &to.join(&name))?;
