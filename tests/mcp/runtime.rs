@@ -98,7 +98,7 @@ fn a_cancelled_call_is_interrupted_and_its_interpreter_goes_on() {
     let id = mcp.begin("runtime", json!({"action": "exec", "language": "python", "command": endless, "yield_ms": 30000}));
     // on a busy machine the first words come before anything was printed
     let is_step = |word: &Value| word["message"].as_str().is_some_and(|text| text.starts_with("step "));
-    let words = (2..)
+    let words = (2..100)
         .map(|count| mcp.progress(id, count).into_iter().filter(is_step).collect::<Vec<_>>())
         .find(|words| words.len() >= 2)
         .expect("waits until there are two");
