@@ -25,10 +25,10 @@ use start::{Caller, start_runtime};
 /// How long a runtime that is being started, reached or ended is waited for.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// A call that is over by then is stored together with its end.
+/// An exec that ends within this time is stored together with its result.
 const SHORT: Duration = Duration::from_millis(10);
 
-/// Accepts a call and sees it on its way.
+/// Accepts an exec and hands it to its runtime.
 pub async fn begin(context: &Context, call: ExecCall, author: Author) -> Result<Arc<Live>, Failure> {
     let language = call.language.unwrap_or_else(|| call.verb.default_language());
     call.check()?;
@@ -124,7 +124,7 @@ async fn on_its_way(
     live
 }
 
-/// Stores a call that takes its time. If that cannot be, it goes on all the same, and its result says so.
+/// Stores an exec that is still running. If storing fails, the exec continues, and its result reports the failure.
 async fn accept(context: &Context, live: &Live) {
     if let Some(asked) = live.take_unaccepted()
         && let Err(error) = context.store.accept_exec(asked, live.runtime(), live.session).await
